@@ -1,0 +1,49 @@
+/*
+ * filter.h - a policy's system call rules as a seccomp program
+ *
+ * Compiled by libseccomp in the parent; the guest loads the bytes. The same
+ * rules can be asked in C which of them decides a call, so that a denial that
+ * the kernel reports gets its rule and its words from one place.
+ */
+#ifndef SMOLJAIL_FILTER_H
+#define SMOLJAIL_FILTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/filter.h>
+
+#include "base/base.h"
+#include "policy/policy.h"
+
+#define FILTER_INSNS_MAX 4096	/* the kernel's BPF_MAXINSNS */
+
+struct filter_prog {
+	struct sock_filter *insns;
+	unsigned short len;
+};
+
+struct filter_verdict {
+	enum policy_action action;
+	int error;			/* what the caller of the system call gets */
+	const struct policy_rule *rule;	/* NULL: no rule names the call (default) */
+	bool known;			/* libseccomp knows the number */
+};
+
+/*
+ * notify: denied calls (POLICY_DENY and the default for known calls) answer
+ * SECCOMP_RET_USER_NOTIF; else they answer their errno directly.
+ * ENOSYS answers never notify. Foreign architectures are killed.
+ */
+int filter_compile(const struct policy *p, bool notify, struct filter_prog *ret, struct sj_err *err);
+void filter_prog_free(struct filter_prog *prog);
+#define _cleanup_filter_ _cleanup_(filter_prog_free)
+
+/* Which rule decides, by the same order as the compiled program (tested against it). */
+void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struct filter_verdict *ret);
+
+/* "socket(AF_INET, SOCK_STREAM, 0)": name with decoded scalar arguments, never pointers. */
+void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len);
+const char *filter_call_name(int nr, char *buf, size_t len); /* "socket", or "syscall_460" */
+int filter_call_number(const char *name);		/* -1: unknown to libseccomp */
+
+#endif

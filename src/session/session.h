@@ -1,0 +1,74 @@
+/*
+ * session.h - the supervisor: one run from policy to report
+ *
+ * Unprivileged, outside the jail, deals with hostile bytes. session_run() owns
+ * the caller's standard streams while it works; it prints nothing of its own.
+ */
+#ifndef SMOLJAIL_SESSION_H
+#define SMOLJAIL_SESSION_H
+
+#include "base/base.h"
+#include "policy/policy.h"
+#include "jail/jail.h"
+#include "wire/wire.h"
+
+#define SESSION_SCRIPT_MAX (16u << 20)	/* bytes of a program's text */
+#define SESSION_DENIED_MAX 64		/* distinct denials kept in a report */
+
+enum session_status {
+	STATUS_OK, STATUS_ERROR, STATUS_EXIT, STATUS_SIGNAL, STATUS_TIMEOUT, STATUS_CPU_LIMIT, STATUS_OOM,
+	STATUS_PIDS_LIMIT, STATUS_OUTPUT_LIMIT, STATUS_DISK_LIMIT, STATUS_VIOLATION, STATUS_SETUP_ERROR, STATUS_LOST,
+};
+const char *session_status_word(enum session_status s);
+
+struct session_run {
+	const struct policy *policy;
+	enum wire_mode mode;
+	const char *target;		/* script path, module name, or NULL */
+	const char *code;		/* text for MODE_CODE and MODE_STDIN; may hold NULs */
+	size_t code_len;
+	char *const *args;		/* after the script; for MODE_EXEC the whole command */
+	const char *dir;		/* --dir, or NULL */
+	enum jail_isolation isolation;
+	int stdio[3];			/* the caller's; -1 = none */
+};
+
+struct session_denial {
+	int nr;
+	uint64_t args[6];
+	uint64_t count;
+	const struct policy_rule *rule;	/* belongs to the policy */
+	char what[160];
+};
+
+struct session_report {
+	enum session_status status;
+	char reason[512];
+	int exit_code;			/* -1: none */
+	int signal;			/* 0: none */
+	int exit_status;		/* what the command line returns */
+	bool ran;
+	uint64_t wall_us, setup_us;
+	struct jail_usage usage;
+	uint64_t out_bytes, err_bytes;
+	bool truncated;
+	struct session_denial denied[SESSION_DENIED_MAX];
+	size_t n_denied;
+	uint64_t denied_total;		/* calls, the ones not kept included */
+	bool denied_counted;		/* false: the kernel gave no listener, denials were not seen */
+	const char *isolation[16];	/* NULL-terminated, static strings */
+	char landlock[16];
+	struct jail_enforced enforced;
+	const char *disk_enforced;
+	struct sj_err setup;		/* valid for STATUS_SETUP_ERROR */
+	struct wire_claim claim;	/* what the guest said of its own end: strings are terminated here */
+	char hint[512];			/* one line for people, may be empty */
+};
+
+/* Always fills the report, also when it fails (then status is setup_error and nothing ran). */
+int session_run(const struct session_run *run, struct session_report *ret, struct sj_err *err);
+
+/* The report as JSON of schema smoljail.report/1; the caller frees. NULL when out of memory. */
+char *session_report_json(const struct session_report *r, const struct policy *p);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * smoljail.h - run Python that you did not write, behind a kernel boundary
+ *
+ * Pattern of use:
+ *
+ *	struct sj_err err = { 0 };
+ *	struct sj_run *run;
+ *	struct sj_report *report;
+ *
+ *	sj_run_new("python", &run, &err);            1. a policy, by name or file
+ *	sj_run_set(run, "limits.memory", "64M", &err);  2. what differs from it
+ *	sj_run_code(run, "print(6*7)");              3. what to run
+ *	sj_run_start(run, &report, &err);            4. blocks until the jail is gone
+ *
+ * Every function returns 0 or -errno and fills *err (never prints). A program
+ * that fails is not an error: its report says so. A jail that could not be set
+ * up is one: nothing has run.
+ */
+#ifndef SMOLJAIL_H
+#define SMOLJAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SJ_PUBLIC __attribute__((visibility("default")))
+
+/* Exit status of `smoljail run`, part of the interface. 0-255 otherwise: the program's own. */
+enum sj_exit {
+	SJ_EXIT_USAGE = 2,	/* flags, policy or script refused; nothing has run */
+	SJ_EXIT_TIMEOUT = 124,	/* wall-clock or CPU limit */
+	SJ_EXIT_SETUP = 125,	/* the jail could not be set up; nothing has run */
+	SJ_EXIT_NOEXEC = 126,	/* `--`: found but not executable */
+	SJ_EXIT_NOTFOUND = 127,	/* `--`: not found in the root */
+	SJ_EXIT_SIGNAL = 128,	/* plus the signal's number; 137 is also out of memory */
+};
+
+/* One error: what failed, why, how to mend it. Plain text, no newline, never longer than the fields. */
+struct sj_err {
+	int error;		/* positive errno value */
+	int exit;		/* enum sj_exit */
+	char id[40];		/* stable word, such as E_USERNS_APPARMOR */
+	char what[512];
+	char why[512];		/* may be empty */
+	char fix[512];		/* may be empty */
+};
+
+SJ_PUBLIC const char *sj_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

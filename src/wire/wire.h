@@ -1,0 +1,98 @@
+/*
+ * wire.h - what host and guest say to each other
+ *
+ * The boot record: one sealed memory file that the guest finds as descriptor
+ * WIRE_BOOT_FD. It holds everything the guest needs, and it is closed before
+ * the first untrusted line. The claim page: a small shared mapping in which the
+ * guest notes how the program ended. Whatever stands in it is a claim.
+ */
+#ifndef SMOLJAIL_WIRE_H
+#define SMOLJAIL_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+#define WIRE_BOOT_FD 3		/* boot record, read only */
+#define WIRE_SYNC_FD 4		/* SEQPACKET socket: ready message, listener descriptor */
+#define WIRE_CLAIM_FD 5		/* claim page, WIRE_CLAIM_SIZE bytes */
+
+#define WIRE_BOOT_MAGIC 0x736a4231u	/* "sjB1" */
+#define WIRE_BOOT_MAX (64u << 20)
+#define WIRE_ARGS_MAX 4096
+#define WIRE_CLAIM_SIZE 4096
+
+enum wire_mode {
+	WIRE_MODE_FILE = 1,	/* run a script that is in the jail's file system */
+	WIRE_MODE_CODE,		/* -c */
+	WIRE_MODE_MODULE,	/* -m */
+	WIRE_MODE_STDIN,	/* script text came on standard input */
+	WIRE_MODE_EXEC,		/* -- CMD */
+};
+
+enum wire_flag {
+	WIRE_LINE_BUFFERED = 1,	/* the caller's standard output is a terminal */
+	WIRE_NOTIFY = 2,	/* load the filter with a listener and send it over WIRE_SYNC_FD */
+};
+
+/* Followed by: insns, then n_args + n_paths NUL-terminated strings, then `code` bytes and a NUL. */
+struct wire_boot {
+	uint32_t magic, mode, flags;
+	uint32_t n_insns;	/* struct sock_filter, 8 bytes each; 0 = no filter */
+	uint32_t n_args;	/* sys.argv, or the command */
+	uint32_t n_paths;	/* folders for sys.path, before the work folder */
+	uint32_t strings;	/* bytes of all strings, NULs included */
+	uint32_t code;		/* bytes of the program text (MODE_CODE, MODE_STDIN) or file/module name */
+};
+
+/* What the guest sends on WIRE_SYNC_FD, once, just before the untrusted part starts. */
+struct wire_ready {
+	uint32_t magic;
+	uint32_t notify;	/* 1: one descriptor rides along, the listener */
+	int32_t error;		/* errno of a step that failed, 0 = ready */
+	char step[60];		/* which one */
+};
+
+enum wire_outcome {
+	WIRE_OUTCOME_NONE = 0,	/* nothing noted: exec'ed, killed, os._exit */
+	WIRE_OUTCOME_CLEAN,	/* the interpreter finished; sys.exit or end of the program */
+	WIRE_OUTCOME_EXCEPTION,	/* uncaught exception */
+	WIRE_OUTCOME_EXEC_FAILED, /* -- CMD: execve failed, line = errno */
+};
+
+/* Strings are UTF-8, cut to size, and may lack their NUL when forged. */
+struct wire_claim {
+	uint32_t outcome;
+	int32_t line;		/* of the innermost frame of the program's own file; 0 = unknown */
+	char type[64];		/* "ZeroDivisionError" */
+	char name[128];		/* ModuleNotFoundError.name */
+	char file[256];
+	char message[1024];
+};
+
+struct wire_boot_spec {
+	enum wire_mode mode;
+	uint32_t flags;
+	const void *insns;
+	size_t n_insns;
+	char *const *args;
+	char *const *paths;
+	const char *code;
+	size_t code_len;
+};
+
+/* Write the record into an empty memory file and seal it. 0 or -errno (-E2BIG past a maximum). */
+int wire_boot_fill(int memfd, const struct wire_boot_spec *spec);
+
+/* A checked view of a boot record; pointers lead into `map`. Returns 0 or -EBADMSG. */
+struct wire_boot_view {
+	const struct wire_boot *head;
+	const void *insns;
+	const char **args, **paths;	/* NULL-terminated, malloc'ed arrays */
+	const char *code;
+};
+int wire_boot_parse(const void *map, size_t len, struct wire_boot_view *ret);
+void wire_boot_view_clear(struct wire_boot_view *v);
+
+#endif
