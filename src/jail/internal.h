@@ -38,4 +38,132 @@ int poll_sample(pid_t init, uint64_t limit, uint64_t *ret_memory, uint64_t *ret_
 /* One sentence with cause and fix for a phase that failed with an errno; exit 125. detail may be "". */
 int explain_phase(const char *phase, int error, const char *detail, struct sj_err *err);
 
+/* ---- the mount plan (plan.c: built in the parent; mount.c: applied by the child) ---- */
+
+#define PLAN_OPS_MAX 256
+#define PLAN_PATH_MAX 4096
+#define PLAN_ROOT_SIZE (1u << 20)	/* the tmpfs that is "/": only mount points and links live there */
+#define PLAN_ROOT_INODES 2048
+#define PLAN_DEV_INODES 64
+
+enum mount_kind {
+	MOUNT_DIR,		/* an empty folder, parents included */
+	MOUNT_SYMLINK,		/* dst -> src */
+	MOUNT_TMPFS,
+	MOUNT_BIND,		/* host src on dst, a folder or a file */
+	MOUNT_DEVICE,		/* host device node src on dst, its number checked */
+	MOUNT_FILE,		/* data written to dst */
+};
+
+struct mount_op {
+	enum mount_kind kind;
+	const char *dst;	/* absolute, inside; owned by the plan */
+	const char *src;	/* host path or link target; owned by the plan, NULL where unused */
+	uint64_t size, inodes;	/* MOUNT_TMPFS */
+	mode_t mode;
+	uint64_t attrs;		/* MOUNT_ATTR_* to set */
+	unsigned int rdev;	/* MOUNT_DEVICE: makedev(major, minor) */
+	const void *data;	/* MOUNT_FILE; borrowed from the spec */
+	size_t len;
+	bool is_dir;		/* MOUNT_BIND */
+	bool user;		/* a path that the user named: may need an id-mapped mount */
+	bool seal;		/* MOUNT_TMPFS: made read-only after the plan is applied */
+	int tree;		/* detached mount of a source, once it is open, else -1 */
+};
+
+struct mount_plan {
+	struct mount_op *ops;
+	size_t n;
+	char **strings;		/* owns every path above */
+};
+
+int plan_build(const struct jail_spec *spec, struct mount_plan *ret, struct sj_err *err);
+void plan_clear(struct mount_plan *plan);
+/* One line an operation, for people and tests; the caller frees. */
+char *plan_print(const struct mount_plan *plan);
+
+/* A step that failed: what the child reports. detail leads into static or plan memory. */
+struct mount_fail {
+	const char *detail;
+};
+
+/* Async-signal-safe, no allocation: 0 or -errno. */
+int mount_open_source(struct mount_op *op, int idmap_userns);
+int mount_root(const char *over);	/* the new root's descriptor, or -errno */
+int mount_apply(struct mount_plan *plan, int root, struct mount_fail *fail);
+int mount_proc(int root);
+int mount_pivot(int root);
+int mount_seal(const struct mount_plan *plan, struct mount_fail *fail);
+
+/* ---- ids (ids.c) ----------------------------------------------------- */
+
+struct ids {
+	uid_t outer_uid;	/* what JAIL_UID is outside */
+	gid_t outer_gid;
+	bool mapped_away;	/* root's jail: outer ids are not the caller's own */
+};
+int ids_choose(struct ids *ret);
+int ids_write_maps(pid_t pid, const struct ids *ids);
+/* A user namespace that maps the caller's files to the jail's user, for id-mapped mounts: descriptor or -errno. */
+int ids_mount_userns(const struct ids *ids);
+
+/* ---- giving things up (privs.c, landlock.c, net.c) ------------------- */
+
+struct privs_rlimit {
+	int resource;
+	uint64_t soft, hard;
+};
+#define PRIVS_RLIMITS_MAX 16
+/* The table of limits for a spec; nproc and data only where no cgroup holds them. */
+size_t privs_rlimits(const struct jail_limits *l, const struct jail_enforced *held,
+		     struct privs_rlimit out[PRIVS_RLIMITS_MAX]);
+int privs_apply_rlimits(const struct privs_rlimit *r, size_t n);	/* clamps to the caller's own hard limits */
+int privs_drop_all(void);		/* capabilities, securebits, no_new_privs; verifies */
+int privs_normalise_signals(void);	/* default dispositions, empty mask */
+
+int landlock_abi(void);			/* 0: the kernel has none */
+/* Restrict the calling process to what the plan gave it. 0 or -errno. */
+int landlock_restrict(const struct mount_plan *plan, int abi);
+
+int net_open_route(void);		/* child: a NETLINK_ROUTE socket of its namespace */
+int net_loopback_up(int route_fd);	/* parent: brings lo up and reads it back; consumes the descriptor */
+
+/* ---- the launch (launch.c, child.c, init.c) -------------------------- */
+
+/* Parent to child, one byte each. */
+enum sync_byte { SYNC_MAPS = 'M', SYNC_NET = 'N', SYNC_CGROUP = 'C', SYNC_GO = 'G' };
+
+/* Child to parent, one SEQPACKET message each. */
+enum msg_kind { MSG_FAILED = 1, MSG_ROUTE, MSG_BUILT, MSG_STARTED, MSG_EXITED };
+struct jail_msg {
+	uint32_t kind;
+	int32_t phase;		/* index into the table of phases */
+	int32_t error;		/* positive errno */
+	int32_t value;		/* wait status */
+	char detail[240];
+};
+
+#define LAUNCH_DISKS 3		/* tmp, work, shm: descriptors that the parent keeps for statfs */
+
+/* Everything the child needs, prepared before clone3 and only read after it, but for the marked fields. */
+struct launch {
+	const struct jail_spec *spec;
+	struct mount_plan plan;	/* child sets op->tree */
+	struct ids ids;
+	struct privs_rlimit rlimits[PRIVS_RLIMITS_MAX];
+	size_t n_rlimits;
+	int landlock;		/* ABI to use, 0 = none */
+	int sock;		/* child's end of the control socket */
+	int root;		/* child: descriptor of the new root */
+	int phase;		/* child: index of the running phase */
+	const char *detail;	/* child: path concerned, or NULL */
+	char *scrub;		/* the process's argument and environment area, to be wiped in init */
+	size_t scrub_len;
+};
+
+_noreturn_ void child_main(struct launch *l);
+_noreturn_ void init_main(struct launch *l, pid_t guest);
+const char *child_phase_name(int phase);
+int child_phase_index(const char *name);
+
 #endif

@@ -73,7 +73,8 @@ struct jail_spec {
 	const struct jail_file *files;
 	size_t n_files;
 	struct jail_limits limits;
-	char *const *argv;		/* the guest, a path inside the root, and its arguments */
+	const char *path;		/* the guest: a path inside the root */
+	char *const *argv;		/* argv[0] may differ from path */
 	char *const *envp;
 	int stdio[3];			/* become 0, 1, 2 */
 	const int *extra;		/* become 3, 4, ... */
