@@ -20,9 +20,9 @@
 #define POLICY_EXTENDS_MAX 8		/* length of a chain of "extends" */
 #define POLICY_MOUNTS_MAX 64
 #define POLICY_ENV_MAX 256
-#define POLICY_RULES_MAX 512
+#define POLICY_RULES_MAX 512		/* entries of "syscalls.rules" */
 #define POLICY_RULE_ARGS_MAX 6
-#define POLICY_CALLS_MAX 600		/* names after the groups are expanded */
+#define POLICY_CALLS_MAX 1024		/* rules after the groups are expanded */
 
 enum policy_enforcement { POLICY_BEST_EFFORT, POLICY_CGROUP };
 enum policy_net { POLICY_NET_NONE, POLICY_NET_LOOPBACK, POLICY_NET_PROXY, POLICY_NET_HOST };
@@ -72,21 +72,34 @@ struct policy_arg {
 	uint64_t value;
 };
 
-/* One line of the system call part after groups are expanded and "!name" is applied. */
+/*
+ * One line of the system call part after groups are expanded and "!name" is applied.
+ *
+ * The list is in order of precedence. For one call with its arguments the first
+ * rule of that name whose conditions all hold decides; where there is none, the
+ * answer is default_error (ENOSYS for a call that libseccomp does not know).
+ * The order: 1. "@never"  2. "@floor", which starts and ends every program
+ * 3. "syscalls.rules", the nearest policy of a chain of "extends" first
+ * 4. "syscalls.deny"  5. the group of network.mode  6. "syscalls.allow".
+ * So a rule with arguments may allow a part of what "deny" forbids, "deny" beats
+ * "allow", and nothing in a policy beats 1 and 2. Inside a group its rules
+ * come before its plain names. Rules behind an unconditional rule of
+ * the same name can never match and are left out.
+ */
 struct policy_rule {
 	char *name;		/* system call, kernel's name */
 	enum policy_action action;
 	int error;		/* errno for POLICY_DENY */
 	struct policy_arg args[POLICY_RULE_ARGS_MAX];
 	size_t n_args;		/* all must hold; 0 = any arguments */
-	char *origin;		/* "@files", "floor", "syscalls.rules[2]", "network.mode=none": where it comes from */
+	char *origin;		/* "@files", "@floor", "syscalls.rules[2]", "network.mode=none": where it comes from */
 	char *reason;		/* a sentence, may be NULL */
 	char *allow_with;	/* flag or policy line that would allow it, NULL = never offered */
 };
 
 struct policy_syscalls {
 	int default_error;	/* errno of known calls that no rule names */
-	struct policy_rule *rules; /* deny and kill rules are looked at before allow rules of the same call */
+	struct policy_rule *rules; /* in order of precedence, see above */
 	size_t n_rules;
 };
 
@@ -123,7 +136,8 @@ struct policy_set {
 
 /*
  * Load by shipped name, or by path when `which` holds a '/' or ends in ".json".
- * Overrides are applied in order before the cross-field checks.
+ * Overrides are applied in order before the cross-field checks. For the list of
+ * settings that takes "NAME=value" (env.set), a bare "NAME" means env.pass.
  * Errors: exit 2, with the JSON path or the flag, the value and the legal range.
  */
 int policy_load(const char *which, const struct policy_set *sets, size_t n_sets, struct policy **ret, struct sj_err *err);
