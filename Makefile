@@ -1,0 +1,190 @@
+# smoljail - build, test, install. `make help` lists the targets.
+#
+# Nothing here runs a program while make reads the file, so that `make deps`
+# works on a machine that has nothing but make.
+
+VERSION = 0.1.0
+SOVERSION = 0
+
+BUILD ?= build
+PREFIX ?= /usr/local
+CC = gcc
+# The interpreter that jails run. The system's, not the first one in PATH: its
+# development files must be there, and it must outlive a user's pyenv.
+PYTHON ?= /usr/bin/python3
+FUZZ_TIME ?= 30
+
+# What building and testing need, by Debian's names. PYTHON stands for the
+# version behind python3, such as python3.11 (tools/install-packages).
+DEPS = build-essential pkg-config python3 python3-dev python3-pip python3-venv \
+	libseccomp-dev libcap-dev libnl-3-dev libnl-route-3-dev libjansson-dev libmd-dev \
+	zlib1g-dev libexpat1-dev busybox-static tzdata ca-certificates \
+	bats jq util-linux procps strace cppcheck shellcheck mandoc libPYTHON-testsuite
+BENCH_DEPS = hyperfine bubblewrap firejail
+FUZZ_DEPS = clang libclang-rt-dev
+
+# ---- flags ---------------------------------------------------------------
+
+WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wswitch-enum
+WERROR = $(if $(filter true,$(CI)),-Werror)
+
+# After the OpenSSF compiler options hardening guide
+# (best.openssf.org/Compiler-Hardening-Guides). In order: bounds-checked libc
+# calls; stack canaries; no jumping over the guard page; no stale stack contents
+# in variables; no leftover pointers in registers for a code-reuse chain.
+HARDEN = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection \
+	-ftrivial-auto-var-init=zero -fzero-call-used-regs=used-gpr
+# Read-only relocations, all bound at start; no executable stack.
+HARDEN_LD = -Wl,-z,relro,-z,now,-z,noexecstack
+# Sanitizer or coverage flags of the check-asan, cover and fuzz builds.
+SAN =
+
+CFLAGS ?= -O2 -g
+# PIC throughout: the same objects go into the shared library and into
+# position-independent programs. Sections: the guest drops what it does not use.
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE= -Isrc -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections \
+	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(WERROR) $(HARDEN) $(SAN) \
+	-DSMOLJAIL_VERSION='"$(VERSION)"' -DSMOLJAIL_LIBDIR='"$(PREFIX)/lib/smoljail"' $(CFLAGS)
+ALL_LDFLAGS = $(HARDEN_LD) -Wl,--gc-sections -Wl,--build-id $(SAN) $(LDFLAGS)
+LIBS = -lseccomp -lcap -lnl-route-3 -lnl-3 -ljansson -lmd
+
+# ---- objects -------------------------------------------------------------
+
+objects = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
+LIB_OBJ = $(call objects,$(foreach d,base policy filter wire root jail session,src/$(d)/*.c) src/*.c) \
+	$(BUILD)/gen/policies.o
+CLI_OBJ = $(call objects,src/cli/*.c)
+# The guest is on the hostile side: linked with these objects and no others.
+GUEST_OBJ = $(call objects,src/guest/*.c src/wire/*.c) \
+	$(filter-out %/json.o,$(call objects,src/base/*.c))
+UNIT = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
+PROBES = $(patsubst tests/probe/%.c,$(BUILD)/tests/%,$(wildcard tests/probe/*.c))
+FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
+ROOT_STAMP = $(BUILD)/.rootfs-stamp
+
+.PHONY: all tests deps bench-deps fuzz-deps quickstart check lint check-asan asan-tests cover fuzz fuzz-bins \
+	bench install clean help
+.DELETE_ON_ERROR:
+
+all: $(BUILD)/smoljail $(BUILD)/libsmoljail.so $(ROOT_STAMP) ## build everything into build/ (default)
+
+$(BUILD)/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/jail/%.o: EXTRA_CFLAGS = $(shell pkg-config --cflags libnl-route-3.0)
+$(BUILD)/obj/guest/%.o: EXTRA_CFLAGS = $(shell $(PYTHON) tools/python-flags cflags)
+
+$(BUILD)/gen/policies.c: tools/embed-policies $(wildcard policies/*.json) policies
+	@mkdir -p $(@D)
+	tools/embed-policies policies > $@
+
+$(BUILD)/gen/policies.o: $(BUILD)/gen/policies.c Makefile
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# ---- programs and libraries ----------------------------------------------
+
+# Static, for a start without a dynamic loader.
+$(BUILD)/smoljail: $(CLI_OBJ) $(BUILD)/libsmoljail.a
+	$(CC) $(ALL_LDFLAGS) -static-pie -o $@ $^ $(LIBS)
+
+$(BUILD)/libsmoljail.a: $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/libsmoljail.so: $(LIB_OBJ)
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libsmoljail.so.$(SOVERSION) -Wl,-z,defs -o $@ $^ $(LIBS)
+
+# libpython is inside, libc is not: extension modules have to be loaded.
+$(BUILD)/smoljail-guest: $(GUEST_OBJ) tools/python-flags
+	$(CC) $(ALL_LDFLAGS) -pie -o $@ $(GUEST_OBJ) -l:libmd.a $(shell $(PYTHON) tools/python-flags libs)
+
+$(ROOT_STAMP): $(BUILD)/smoljail-guest $(shell find rootfs -type f 2>/dev/null)
+	rootfs/build --python $(PYTHON) --guest $(BUILD)/smoljail-guest --out $(BUILD)/rootfs
+	@touch $@
+
+# ---- getting started -----------------------------------------------------
+
+deps: ## install the Debian packages that building and testing need
+	@tools/install-packages $(DEPS)
+bench-deps: ## install what `make bench` compares with
+	@tools/install-packages $(BENCH_DEPS)
+fuzz-deps: ## install what `make fuzz` needs
+	@tools/install-packages $(FUZZ_DEPS)
+
+quickstart: ## deps, build, and a first jailed run with its report
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory all
+	@echo "\$$ $(BUILD)/smoljail run --report - -c 'print(6*7)'"
+	@$(BUILD)/smoljail run --report - -c 'print(6*7)'
+
+# ---- tests ---------------------------------------------------------------
+
+$(BUILD)/tests/test_%: tests/unit/test_%.c tests/unit/tap.h $(BUILD)/libsmoljail.a Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Itests/unit -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
+
+# Static: it runs inside the small root, which has few libraries.
+$(BUILD)/tests/%: tests/probe/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -static-pie -o $@ $<
+
+tests: $(UNIT) $(PROBES)
+
+check: all tests ## run every test; closes with "N passed, N failed, N skipped"
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) tools/run-tests
+
+lint: ## static checks of the sources, and a build in which a warning is an error
+	@BUILD=$(BUILD) tools/lint
+	@$(MAKE) --no-print-directory all tests WERROR=-Werror
+	@BUILD=$(BUILD) tools/check-symbols
+	@BUILD=$(BUILD) tools/check-hardening
+
+# FORTIFY hides the very overflows that the sanitizer should see, so HARDEN is empty here.
+check-asan: ## unit tests with the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan HARDEN= CFLAGS="-O1 -g -fno-omit-frame-pointer" \
+		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" asan-tests
+asan-tests: $(UNIT)
+	@BUILD=$(BUILD) tools/run-tests --only unit
+
+cover: ## unit test coverage, one line a source file
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-cover HARDEN= CFLAGS="-O0 -g" SAN=--coverage asan-tests
+	@tools/cover $(BUILD)-cover
+
+fuzz: ## run every fuzz target for FUZZ_TIME seconds (needs make fuzz-deps)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=clang HARDEN= CFLAGS="-O1 -g" \
+		SAN="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all" fuzz-bins
+	@tools/fuzz $(BUILD)-fuzz/fuzz $(FUZZ_TIME)
+fuzz-bins: $(FUZZERS)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/libsmoljail.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
+
+bench: all ## compare start and run times with other launchers (needs make bench-deps)
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) tools/bench
+
+# ---- install -------------------------------------------------------------
+
+D = $(DESTDIR)$(PREFIX)
+install: all ## install under PREFIX (/usr/local), into DESTDIR when given
+	install -d $(D)/bin $(D)/lib/smoljail $(D)/include $(D)/share/smoljail/policies $(D)/share/man/man1 $(D)/share/man/man5
+	install -m 755 $(BUILD)/smoljail $(D)/bin/
+	install -m 755 $(BUILD)/smoljail-guest $(D)/lib/smoljail/
+	rm -rf $(D)/lib/smoljail/rootfs
+	cp -R --preserve=mode,timestamps,links $(BUILD)/rootfs $(D)/lib/smoljail/
+	install -m 644 $(BUILD)/libsmoljail.a $(D)/lib/
+	install -m 755 $(BUILD)/libsmoljail.so $(D)/lib/libsmoljail.so.$(VERSION)
+	ln -sf libsmoljail.so.$(VERSION) $(D)/lib/libsmoljail.so.$(SOVERSION)
+	ln -sf libsmoljail.so.$(SOVERSION) $(D)/lib/libsmoljail.so
+	install -m 644 src/smoljail.h $(D)/include/
+	install -m 644 policies/*.json $(D)/share/smoljail/policies/
+	install -m 644 docs/*.1 $(D)/share/man/man1/
+	install -m 644 docs/*.5 $(D)/share/man/man5/
+
+clean: ## remove everything that was built
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-cover $(BUILD)-fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+-include $(wildcard $(BUILD)/obj/*.d $(BUILD)/obj/*/*.d $(BUILD)/gen/*.d $(BUILD)/tests/*.d)
