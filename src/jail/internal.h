@@ -134,7 +134,7 @@ int net_loopback_up(int route_fd);	/* parent: brings lo up and reads it back; co
 enum sync_byte { SYNC_MAPS = 'M', SYNC_NET = 'N', SYNC_CGROUP = 'C', SYNC_GO = 'G' };
 
 /* Child to parent, one SEQPACKET message each. */
-enum msg_kind { MSG_FAILED = 1, MSG_ROUTE, MSG_BUILT, MSG_STARTED, MSG_EXITED };
+enum msg_kind { MSG_FAILED = 1, MSG_ROUTE, MSG_BUILT, MSG_EXITED };
 struct jail_msg {
 	uint32_t kind;
 	int32_t phase;		/* index into the table of phases */
@@ -156,14 +156,14 @@ struct launch {
 	int sock;		/* child's end of the control socket */
 	int root;		/* child: descriptor of the new root */
 	int phase;		/* child: index of the running phase */
+	unsigned int seen;	/* child: sync bytes that came before they were asked for */
 	const char *detail;	/* child: path concerned, or NULL */
 	char *scrub;		/* the process's argument and environment area, to be wiped in init */
 	size_t scrub_len;
 };
 
 _noreturn_ void child_main(struct launch *l);
-_noreturn_ void init_main(struct launch *l, pid_t guest);
+_noreturn_ void init_main(const struct launch *l, pid_t guest);
 const char *child_phase_name(int phase);
-int child_phase_index(const char *name);
 
 #endif

@@ -126,7 +126,7 @@ struct jail *jail_finish(struct jail *j, struct jail_usage *ret);
 struct jail_phase_text {
 	const char *name, *runs_as, *takes_away;
 };
-const struct jail_phase_text *jail_phase_text(size_t i);
+const struct jail_phase_text *jail_phase_text(size_t i, struct jail_phase_text *ret);
 
 /* ---- what this host offers (probe.c) -------------------------------- */
 

@@ -1,0 +1,144 @@
+/*
+ * init.c - the jail's first process: starts nothing, reaps all, ends everything
+ *
+ * Runs as: pid 1 of the jail, no capabilities, not dumpable, under a filter of its own
+ * Trusts: single bytes from the supervisor, each a signal number
+ * Never: runs or reads anything that the guest wrote; outlives the supervisor
+ */
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "jail/internal.h"
+
+#define INIT_SOCK 3
+#define INIT_TITLE "smoljail: init"
+
+#if defined(__x86_64__)
+#define INIT_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define INIT_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "init.c needs the audit architecture of this machine"
+#endif
+
+#define ALLOW(nr) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* All that the loop below needs; the guest has nothing to gain by subverting a process that can do only this. */
+static int confine(void)
+{
+	static const struct sock_filter insns[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, INIT_ARCH, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(SYS_ppoll),
+		ALLOW(SYS_read),
+		ALLOW(SYS_wait4),
+		ALLOW(SYS_recvfrom),
+		ALLOW(SYS_sendto),
+		ALLOW(SYS_kill),
+		ALLOW(SYS_exit_group),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog prog = { .len = ARRAY_LEN(insns), .filter = (struct sock_filter *)insns };
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0 ? -errno : 0;
+}
+
+/* Wipes the copy of the supervisor's arguments and environment, and writes a title for ps there. */
+static void scrub(const struct launch *l)
+{
+	if (l->scrub_len < sizeof(INIT_TITLE))
+		return;
+	explicit_bzero(l->scrub, l->scrub_len);
+	memcpy(l->scrub, INIT_TITLE, sizeof(INIT_TITLE));
+}
+
+/* Only the control socket stays open, as descriptor INIT_SOCK. */
+static int keep_socket(const struct launch *l)
+{
+	if (l->sock != INIT_SOCK && dup2(l->sock, INIT_SOCK) < 0)
+		return -errno;
+	for (int fd = 0; fd < INIT_SOCK; fd++)
+		(void)close(fd);
+	return syscall(SYS_close_range, INIT_SOCK + 1, ~0u, 0) < 0 ? -errno : 0;
+}
+
+static int watch_children(void)
+{
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(uint64_t)) < 0)
+		return -errno;
+	(void)sigemptyset(&all);
+	(void)sigaddset(&all, SIGCHLD);
+	return signalfd(-1, &all, SFD_CLOEXEC) < 0 ? -errno : 0;
+}
+
+/* The end of the main program is the end of the jail: when pid 1 exits the kernel kills all others. */
+_noreturn_ static void finish(int wait_status)
+{
+	struct jail_msg msg = { .kind = MSG_EXITED, .value = wait_status };
+
+	(void)sendto(INIT_SOCK, &msg, sizeof(msg), MSG_NOSIGNAL, NULL, 0);
+	(void)kill(-1, SIGKILL);
+	_exit(0);
+}
+
+static void reap(pid_t guest)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = (pid_t)syscall(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL)) > 0)
+		if (pid == guest)
+			finish(status);
+}
+
+/* A byte is a signal for the program and its process group, which init leads; end of file is the end. */
+static void obey(void)
+{
+	unsigned char sig;
+	ssize_t n = recvfrom(INIT_SOCK, &sig, 1, MSG_DONTWAIT, NULL, NULL);
+
+	if (n == 0)
+		_exit(0);
+	if (n == 1 && sig >= 1 && sig <= 64)
+		(void)kill(0, sig);
+}
+
+void init_main(const struct launch *l, pid_t guest)
+{
+	struct pollfd fds[2] = { { .fd = INIT_SOCK, .events = POLLIN }, { .events = POLLIN } };
+	struct signalfd_siginfo info;
+
+	(void)prctl(PR_SET_NAME, "smoljail-init", 0, 0, 0);
+	scrub(l);
+	if (keep_socket(l) < 0 || watch_children() < 0 || confine() < 0)
+		_exit(SJ_EXIT_SETUP);
+	fds[1].fd = INIT_SOCK + 1;
+	reap(guest);
+	for (;;) {
+		if (syscall(SYS_ppoll, fds, 2, NULL, NULL, sizeof(uint64_t)) < 0)
+			continue;
+		if (fds[1].revents)
+			(void)read(fds[1].fd, &info, sizeof(info));
+		reap(guest);
+		if (fds[0].revents)
+			obey();
+	}
+}

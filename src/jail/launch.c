@@ -1,0 +1,499 @@
+/*
+ * launch.c - start, watch and end one jail
+ *
+ * Runs as: the supervisor, the caller's user, outside the jail
+ * Trusts: the spec; messages from the child until the guest starts, from init after that
+ * Never: runs a jail from which a promised layer is missing
+ */
+/*
+ * Theory of operation. Three processes, one socket:
+ *
+ *	supervisor	prepares struct launch, clones the child, writes its id maps, moves it
+ *			into a cgroup, then waits; later reads counters and kills
+ *	child		(child.c) walks the table of phases, each of which gives something up; says
+ *			"built", waits for "go", forks the guest, and turns into
+ *	init		(init.c) pid 1 of the jail: reaps, passes signals on, reports the guest's end
+ *
+ * The control socket is SEQPACKET. Child to supervisor: struct jail_msg. Supervisor
+ * to child: single bytes (enum sync_byte), and to init: single signal numbers.
+ * Either side's end of file ends the jail. Nothing of it reaches the guest.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "jail/internal.h"
+
+#define GROUPS_MAX_SAVED 65536
+#define SCRUB_MAX (4u << 20)
+#define BUILD_MSGS_MAX 8
+
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ull
+#endif
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+
+struct clone3_args {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+};
+
+#define ISOLATION_MAX 12
+
+struct jail {
+	struct launch launch;
+	struct jail_spec spec;
+	struct cgroup *cgroup;
+	struct jail_enforced enforced;
+	struct jail_usage seen;		/* highest values sampled */
+	const char *isolation[ISOLATION_MAX];
+	char landlock[24];
+	int sock, pidfd;
+	pid_t pid;
+	int disks[LAUNCH_DISKS];
+};
+
+/* ---- preparing ---------------------------------------------------------- */
+
+/*
+ * Where the kernel laid this program's arguments and environment: between
+ * argv[0] and the file name that follows the last variable (getauxval(3)).
+ * Left out when it does not look like that, as in a program that moved them.
+ */
+static void find_scrub_area(struct launch *l)
+{
+	char *start = program_invocation_name, *end = (char *)getauxval(AT_EXECFN);
+
+	if (start && end && start < end && (size_t)(end - start) < SCRUB_MAX) {
+		l->scrub = start;
+		l->scrub_len = (size_t)(end - start);
+	}
+}
+
+static void note_isolation(struct jail *j)
+{
+	size_t n = 0;
+
+	j->isolation[n++] = "userns";
+	j->isolation[n++] = "mntns";
+	j->isolation[n++] = "pidns";
+	if (j->spec.net != JAIL_NET_HOST)
+		j->isolation[n++] = "netns";
+	j->isolation[n++] = "ipcns";
+	j->isolation[n++] = "utsns";
+	j->isolation[n++] = "cgroupns";
+	j->isolation[n++] = "pivot_root";
+	if (j->launch.landlock) {
+		(void)snprintf(j->landlock, sizeof(j->landlock), "landlock:%d", j->launch.landlock);
+		j->isolation[n++] = j->landlock;
+	}
+}
+
+static int choose_landlock(struct jail *j, struct sj_err *err)
+{
+	int abi = j->spec.landlock == JAIL_LANDLOCK_OFF ? 0 : landlock_abi();
+
+	if (abi == 0 && j->spec.landlock == JAIL_LANDLOCK_REQUIRE)
+		return explain_phase("landlock", EOPNOTSUPP, "", err);
+	j->launch.landlock = abi;
+	return 0;
+}
+
+/* What no cgroup holds is held by the next rung of the ladder. */
+static void note_enforced(struct jail *j)
+{
+	const struct jail_limits *l = &j->spec.limits;
+
+	if (j->cgroup)
+		cgroup_enforced(j->cgroup, &j->enforced);
+	j->launch.n_rlimits = privs_rlimits(l, &j->enforced, j->launch.rlimits);
+	if (!j->enforced.memory)
+		j->enforced.memory = l->memory ? "polling" : "none";
+	if (!j->enforced.pids)
+		j->enforced.pids = l->pids ? "rlimit" : "none";
+	if (!j->enforced.cpu)
+		j->enforced.cpu = "none";
+	if (!j->enforced.cpu_time)
+		j->enforced.cpu_time = l->cpu_ms ? "polling" : "none";
+}
+
+/*
+ * Root's jail has another user's id, so folders that root names are mounted with
+ * their owner mapped to that id. A file system that cannot do so still serves
+ * for reading.
+ */
+static int open_mapped_sources(struct launch *l, struct sj_err *err)
+{
+	_cleanup_close_ int userns = -1;
+
+	for (size_t i = 0; i < l->plan.n; i++) {
+		struct mount_op *op = &l->plan.ops[i];
+		int r;
+
+		if (!op->user)
+			continue;
+		if (userns < 0)
+			userns = ids_mount_userns(&l->ids);
+		if (userns < 0)
+			return explain_phase("sources", -userns, op->src, err);
+		r = mount_open_source(op, userns);
+		if (r == -EINVAL && (op->attrs & MOUNT_ATTR_RDONLY))
+			r = mount_open_source(op, -1);
+		if (r == -EINVAL) {
+			(void)err_set(err, EINVAL, SJ_EXIT_SETUP, "E_IDMAP", "%s cannot be made writable in a jail that root starts",
+				      op->src);
+			err_why(err, "its file system has no id-mapped mounts, and the jail does not run as root");
+			err_fix(err, "use a folder on ext4, xfs, btrfs or tmpfs, or start smoljail as the folder's owner");
+			return -EINVAL;
+		}
+		if (r < 0)
+			return explain_phase("sources", -r, op->src, err);
+	}
+	return 0;
+}
+
+static int prepare(struct jail *j, struct sj_err *err)
+{
+	struct launch *l = &j->launch;
+	int r;
+
+	l->spec = &j->spec;
+	l->root = -1;
+	find_scrub_area(l);
+	r = choose_landlock(j, err);
+	if (r < 0)
+		return r;
+	r = ids_choose(&l->ids);
+	if (r < 0)
+		return explain_phase("uid_map", -r, "", err);
+	r = plan_build(&j->spec, &l->plan, err);
+	if (r < 0)
+		return r;
+	r = cgroup_open(&j->spec.limits, &j->cgroup, err);
+	if (r < 0)
+		return r;
+	note_enforced(j);
+	note_isolation(j);
+	return l->ids.mapped_away ? open_mapped_sources(l, err) : 0;
+}
+
+/* ---- cloning ------------------------------------------------------------ */
+
+/*
+ * A child of root must not keep root's groups, and cannot drop them itself once
+ * setgroups is denied. The raw call changes this thread only, and for a moment.
+ */
+static long clone_without_groups(struct clone3_args *args, bool drop)
+{
+	_cleanup_free_ gid_t *saved = NULL;
+	long pid, n = 0;
+
+	if (drop) {
+		saved = calloc(GROUPS_MAX_SAVED, sizeof(*saved));
+		n = saved ? syscall(SYS_getgroups, GROUPS_MAX_SAVED, saved) : -1;
+		drop = n > 0 && syscall(SYS_setgroups, 0, NULL) == 0;
+	}
+	pid = syscall(SYS_clone3, args, sizeof(*args));
+	if (pid != 0 && drop) {
+		int saved_errno = errno;
+
+		(void)syscall(SYS_setgroups, n, saved);
+		errno = saved_errno;
+	}
+	return pid;
+}
+
+static int clone_child(struct jail *j, int child_sock, struct sj_err *err)
+{
+	int pidfd = -1, cgroup = j->cgroup ? cgroup_clone_fd(j->cgroup) : -1;
+	struct clone3_args args = {
+		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+	};
+	long pid;
+
+	if (j->spec.net != JAIL_NET_HOST)
+		args.flags |= CLONE_NEWNET;
+	if (cgroup >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup;
+	}
+	j->launch.sock = child_sock;
+	pid = clone_without_groups(&args, j->launch.ids.mapped_away);
+	if (pid == 0) {
+		close(j->sock);
+		child_main(&j->launch);
+	}
+	if (pid < 0)
+		return explain_phase("clone", errno, "", err);
+	j->pid = (pid_t)pid;
+	j->pidfd = pidfd;
+	return 0;
+}
+
+static int tell(const struct jail *j, unsigned char byte)
+{
+	return send(j->sock, &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+/* The child builds its world while its supervisor is still busy with the cgroup. */
+static int admit(struct jail *j, struct sj_err *err)
+{
+	int r = ids_write_maps(j->pid, &j->launch.ids);
+
+	if (r < 0)
+		return explain_phase("uid_map", -r, "", err);
+	(void)tell(j, SYNC_MAPS);
+	r = j->cgroup ? cgroup_attach(j->cgroup, j->pid, err) : 0;
+	if (r < 0)
+		return r;
+	(void)tell(j, SYNC_CGROUP);
+	return 0;
+}
+
+int jail_start(const struct jail_spec *spec, struct jail **ret, struct sj_err *err)
+{
+	struct jail *j = calloc(1, sizeof(*j));
+	int pair[2], r;
+
+	if (!j)
+		return err_oom(err);
+	j->spec = *spec;
+	j->sock = j->pidfd = -1;
+	for (size_t i = 0; i < LAUNCH_DISKS; i++)
+		j->disks[i] = -1;
+	r = prepare(j, err);
+	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		r = explain_phase("clone", errno, "control socket", err);
+	else if (r == 0) {
+		j->sock = pair[0];
+		r = clone_child(j, pair[1], err);
+		close(pair[1]);
+	}
+	if (r == 0)
+		r = admit(j, err);
+	if (r < 0) {
+		(void)jail_finish(j, NULL);
+		return r;
+	}
+	*ret = j;
+	return 0;
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+static int failed(const struct jail_msg *msg, struct sj_err *err)
+{
+	char detail[sizeof(msg->detail)];
+
+	memcpy(detail, msg->detail, sizeof(detail));
+	detail[sizeof(detail) - 1] = '\0';
+	return explain_phase(child_phase_name(msg->phase), msg->error, detail, err);
+}
+
+/* One message; a descriptor count other than expected is closed and refused. */
+static ssize_t receive(const struct jail *j, struct jail_msg *msg, int *fds, size_t *ret_n)
+{
+	ssize_t n = io_recv_fds(j->sock, msg, sizeof(*msg), fds, LAUNCH_DISKS, ret_n);
+
+	return n > 0 && n != (ssize_t)sizeof(*msg) ? -EBADMSG : n;
+}
+
+static int on_route(const struct jail *j, const int *fds, size_t n, struct sj_err *err)
+{
+	int r = n == 1 ? net_loopback_up(fds[0]) : -EBADMSG;
+
+	if (r < 0)
+		return explain_phase("network", -r, "lo", err);
+	(void)tell(j, SYNC_NET);
+	return 0;
+}
+
+/* Waits until the child's world is built: at most a few messages, each from our own code. */
+static int await_built(struct jail *j, struct sj_err *err)
+{
+	struct jail_msg msg;
+	int fds[LAUNCH_DISKS], r;
+
+	for (int i = 0; i < BUILD_MSGS_MAX; i++) {
+		size_t n = 0;
+		ssize_t got = receive(j, &msg, fds, &n);
+
+		if (got <= 0)
+			return explain_phase("clone", got == 0 ? ECHILD : (int)-got, "the child ended during set-up", err);
+		if (msg.kind == MSG_FAILED)
+			return failed(&msg, err);
+		if (msg.kind == MSG_BUILT && n == LAUNCH_DISKS) {
+			memcpy(j->disks, fds, sizeof(fds));
+			return 0;
+		}
+		if (msg.kind != MSG_ROUTE)
+			break;
+		r = on_route(j, fds, n, err);
+		if (r < 0)
+			return r;
+	}
+	return explain_phase("clone", EBADMSG, "control socket", err);
+}
+
+int jail_go(struct jail *j, struct sj_err *err)
+{
+	int r = await_built(j, err);
+
+	if (r == 0)
+		r = tell(j, SYNC_GO);
+	return r;
+}
+
+int jail_event(struct jail *j, enum jail_event_kind *ret, int *ret_wait_status, struct sj_err *err)
+{
+	struct jail_msg msg;
+	int fds[LAUNCH_DISKS];
+	size_t n_fds = 0;
+	ssize_t n = receive(j, &msg, fds, &n_fds);
+
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	if (n == -EAGAIN || n == -EINTR) {
+		*ret = JAIL_EVENT_NONE;
+	} else if (n <= 0) {
+		*ret = JAIL_EVENT_GONE;
+	} else if (msg.kind == MSG_EXITED) {
+		*ret_wait_status = msg.value;
+		*ret = JAIL_EVENT_EXITED;
+	} else if (msg.kind == MSG_FAILED) {
+		(void)failed(&msg, err);
+		*ret = JAIL_EVENT_FAILED;
+	} else {
+		*ret = JAIL_EVENT_NONE;
+	}
+	return 0;
+}
+
+/* ---- control and counters ------------------------------------------------ */
+
+int jail_status_fd(const struct jail *j)
+{
+	return j->sock;
+}
+
+void jail_signal(struct jail *j, int sig)
+{
+	(void)tell(j, (unsigned char)sig);
+}
+
+void jail_kill(struct jail *j)
+{
+	if (j->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, j->pidfd, SIGKILL, NULL, 0);
+	if (j->cgroup)
+		cgroup_kill(j->cgroup);
+}
+
+static void raise_to(uint64_t *field, uint64_t value)
+{
+	if (value > *field)
+		*field = value;
+}
+
+int jail_sample(struct jail *j, struct jail_usage *ret)
+{
+	struct jail_usage now = j->seen;
+	uint64_t memory = 0, cpu = 0;
+	uint32_t tasks = 0;
+	int r;
+
+	if (j->cgroup)
+		cgroup_sample(j->cgroup, &now);
+	if (strcmp(j->enforced.memory, "polling") == 0 || strcmp(j->enforced.cpu_time, "polling") == 0) {
+		r = poll_sample(j->pid, j->spec.limits.memory, &memory, &cpu, &tasks);
+		if (r < 0 && r != -ESRCH)
+			return r;
+		raise_to(&now.memory_peak, memory);
+		raise_to(&now.cpu_us, cpu);
+		if (tasks > now.pids_peak)
+			now.pids_peak = tasks;
+	}
+	j->seen = now;
+	*ret = now;
+	return 0;
+}
+
+void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full)
+{
+	struct statfs st;
+
+	*ret_used = 0;
+	*ret_full = false;
+	for (size_t i = 0; i < LAUNCH_DISKS; i++) {
+		if (j->disks[i] < 0 || fstatfs(j->disks[i], &st) < 0)
+			continue;
+		*ret_used += (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
+		if (st.f_bfree == 0 || st.f_ffree == 0)
+			*ret_full = true;
+	}
+}
+
+const struct jail_enforced *jail_enforced(const struct jail *j)
+{
+	return &j->enforced;
+}
+
+const char *const *jail_isolation(const struct jail *j)
+{
+	return j->isolation;
+}
+
+/* Init's own usage holds that of every process it reaped; a peak by rusage is one process's, not the jail's. */
+static void last_counters(struct jail *j, const struct rusage *ru)
+{
+	uint64_t user = (uint64_t)ru->ru_utime.tv_sec * 1000000 + (uint64_t)ru->ru_utime.tv_usec;
+	uint64_t sys = (uint64_t)ru->ru_stime.tv_sec * 1000000 + (uint64_t)ru->ru_stime.tv_usec;
+
+	if (j->cgroup)
+		cgroup_sample(j->cgroup, &j->seen);
+	j->seen.user_us = user;
+	j->seen.sys_us = sys;
+	raise_to(&j->seen.cpu_us, user + sys);
+	if (strncmp(j->enforced.memory, "cgroup", 6) != 0)
+		raise_to(&j->seen.memory_peak, (uint64_t)ru->ru_maxrss * 1024);
+}
+
+struct jail *jail_finish(struct jail *j, struct jail_usage *ret)
+{
+	struct rusage ru = { 0 };
+	pid_t got;
+
+	if (!j)
+		return NULL;
+	if (j->pid > 0) {
+		jail_kill(j);
+		do
+			got = (pid_t)syscall(SYS_wait4, j->pid, NULL, __WALL, &ru);
+		while (got < 0 && errno == EINTR);
+		if (j->enforced.memory)
+			last_counters(j, &ru);
+	}
+	j->cgroup = cgroup_close(j->cgroup);
+	if (ret)
+		*ret = j->seen;
+	base_closep(&j->sock);
+	base_closep(&j->pidfd);
+	for (size_t i = 0; i < LAUNCH_DISKS; i++)
+		base_closep(&j->disks[i]);
+	plan_clear(&j->launch.plan);
+	free(j);
+	return NULL;
+}
