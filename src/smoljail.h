@@ -52,6 +52,20 @@ struct sj_err {
 
 SJ_PUBLIC const char *sj_version(void);
 
+/* ---- roots: the small read-only trees that jails stand on ---- */
+
+#define SJ_ROOTFS_DEFAULT "python"
+
+typedef void sj_rootfs_list_fn(void *arg, const char *name, const char *path);
+/* Every root that a run could name. One that is refused becomes the error after the others are listed. */
+SJ_PUBLIC int sj_rootfs_list(sj_rootfs_list_fn *fn, void *arg, struct sj_err *err);
+/* Where a root lies; the caller frees *ret_path. */
+SJ_PUBLIC int sj_rootfs_path(const char *name, char **ret_path, struct sj_err *err);
+typedef void sj_rootfs_diff_fn(void *arg, const char *path, const char *what);
+/* Compare a root with its manifest. Returns the number of differences, each told to fn, or -errno. */
+SJ_PUBLIC int sj_rootfs_verify(const char *name, sj_rootfs_diff_fn *fn, void *arg, size_t *ret_checked,
+			       struct sj_err *err);
+
 #ifdef __cplusplus
 }
 #endif
