@@ -50,9 +50,12 @@ LIBS = -lseccomp -lcap -lnl-route-3 -lnl-3 -ljansson -lmd
 
 # ---- objects -------------------------------------------------------------
 
+# `make V=1` shows whole commands.
+Q = $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+
 objects = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
-LIB_OBJ = $(call objects,$(foreach d,base policy filter wire root jail session,src/$(d)/*.c) src/*.c) \
-	$(BUILD)/gen/policies.o
+LIB_OBJ = $(call objects,$(foreach d,base policy filter wire root jail session,src/$(d)/*.c) src/*.c)
 CLI_OBJ = $(call objects,src/cli/*.c)
 # The guest is on the hostile side: linked with these objects and no others.
 GUEST_OBJ = $(call objects,src/guest/*.c src/wire/*.c) \
@@ -62,7 +65,7 @@ PROBES = $(patsubst tests/probe/%.c,$(BUILD)/tests/%,$(wildcard tests/probe/*.c)
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
-.PHONY: all tests deps bench-deps fuzz-deps quickstart check lint check-asan asan-tests cover fuzz fuzz-bins \
+.PHONY: all tests deps bench-deps fuzz-deps quickstart check lint objects check-asan asan-tests cover fuzz fuzz-bins \
 	bench install clean help
 .DELETE_ON_ERROR:
 
@@ -70,37 +73,39 @@ all: $(BUILD)/smoljail $(BUILD)/libsmoljail.so $(ROOT_STAMP) ## build everything
 
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/jail/%.o: EXTRA_CFLAGS = $(shell pkg-config --cflags libnl-route-3.0)
 $(BUILD)/obj/guest/%.o: EXTRA_CFLAGS = $(shell $(PYTHON) tools/python-flags cflags)
 
-$(BUILD)/gen/policies.c: tools/embed-policies $(wildcard policies/*.json) policies
-	@mkdir -p $(@D)
-	tools/embed-policies policies > $@
-
-$(BUILD)/gen/policies.o: $(BUILD)/gen/policies.c Makefile
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+# It carries these files inside itself (.incbin), which -MMD does not see.
+$(BUILD)/obj/policy/embed.o: $(wildcard policies/*.json)
 
 # ---- programs and libraries ----------------------------------------------
 
 # Static, for a start without a dynamic loader.
 $(BUILD)/smoljail: $(CLI_OBJ) $(BUILD)/libsmoljail.a
-	$(CC) $(ALL_LDFLAGS) -static-pie -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -static-pie -o $@ $^ $(LIBS)
 
 $(BUILD)/libsmoljail.a: $(LIB_OBJ)
+	$(call say,AR,$@)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/libsmoljail.so: $(LIB_OBJ)
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libsmoljail.so.$(SOVERSION) -Wl,-z,defs -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libsmoljail.so.$(SOVERSION) -Wl,-z,defs -o $@ $^ $(LIBS)
 
 # libpython is inside, libc is not: extension modules have to be loaded.
 $(BUILD)/smoljail-guest: $(GUEST_OBJ) tools/python-flags
-	$(CC) $(ALL_LDFLAGS) -pie -o $@ $(GUEST_OBJ) -l:libmd.a $(shell $(PYTHON) tools/python-flags libs)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -pie -o $@ $(GUEST_OBJ) -l:libmd.a $(shell $(PYTHON) tools/python-flags libs)
 
 $(ROOT_STAMP): $(BUILD)/smoljail-guest $(shell find rootfs -type f 2>/dev/null)
-	rootfs/build --python $(PYTHON) --guest $(BUILD)/smoljail-guest --out $(BUILD)/rootfs
+	$(call say,ROOT,$(BUILD)/rootfs)
+	$(Q)rootfs/build --python $(PYTHON) --guest $(BUILD)/smoljail-guest --out $(BUILD)/rootfs
 	@touch $@
 
 # ---- getting started -----------------------------------------------------
@@ -122,23 +127,26 @@ quickstart: ## deps, build, and a first jailed run with its report
 
 $(BUILD)/tests/test_%: tests/unit/test_%.c tests/unit/tap.h $(BUILD)/libsmoljail.a Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests/unit -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/unit -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
 
 # Static: it runs inside the small root, which has few libraries.
 $(BUILD)/tests/%: tests/probe/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -static-pie -o $@ $<
+	$(call say,PROBE,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -static-pie -o $@ $<
 
 tests: $(UNIT) $(PROBES)
 
 check: all tests ## run every test; closes with "N passed, N failed, N skipped"
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tools/run-tests
 
-lint: ## static checks of the sources, and a build in which a warning is an error
-	@BUILD=$(BUILD) tools/lint
-	@$(MAKE) --no-print-directory all tests WERROR=-Werror
+lint: all ## static checks of sources and binaries, and a build in which a warning is an error
+	@tools/lint
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-lint WERROR=-Werror objects
 	@BUILD=$(BUILD) tools/check-symbols
 	@BUILD=$(BUILD) tools/check-hardening
+objects: $(LIB_OBJ) $(CLI_OBJ) $(GUEST_OBJ) tests
 
 # FORTIFY hides the very overflows that the sanitizer should see, so HARDEN is empty here.
 check-asan: ## unit tests with the address and undefined-behaviour sanitizers
@@ -158,7 +166,8 @@ fuzz: ## run every fuzz target for FUZZ_TIME seconds (needs make fuzz-deps)
 fuzz-bins: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/libsmoljail.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
+	$(call say,FUZZ,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
 
 bench: all ## compare start and run times with other launchers (needs make bench-deps)
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tools/bench
@@ -182,9 +191,9 @@ install: all ## install under PREFIX (/usr/local), into DESTDIR when given
 	install -m 644 docs/*.5 $(D)/share/man/man5/
 
 clean: ## remove everything that was built
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-cover $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-lint $(BUILD)-asan $(BUILD)-cover $(BUILD)-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
--include $(wildcard $(BUILD)/obj/*.d $(BUILD)/obj/*/*.d $(BUILD)/gen/*.d $(BUILD)/tests/*.d)
+-include $(wildcard $(BUILD)/obj/*.d $(BUILD)/obj/*/*.d $(BUILD)/tests/*.d)
