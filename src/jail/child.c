@@ -65,12 +65,24 @@ static void wait_for(struct launch *l, enum sync_byte want)
 
 /* ---- the phases -------------------------------------------------------- */
 
+/*
+ * First of all, so that everything later is accounted for. The namespace is
+ * made after the move: the run's own cgroup is the root of all that can be seen.
+ */
+static int ph_cgroup(struct launch *l)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	for (size_t i = 0; i < l->n_join; i++)
+		if (write(l->join[i], "0", 1) != 1)
+			return -errno;
+	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
 static int ph_session(struct launch *l)
 {
 	int r;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return -errno;
 	wait_for(l, SYNC_MAPS);
 	if (setsid() < 0)
 		return -errno;
@@ -188,13 +200,6 @@ static int ph_rlimits(struct launch *l)
 	return privs_apply_rlimits(l->rlimits, l->n_rlimits);
 }
 
-/* Made after the move into the run's cgroup, so that this cgroup is the root of all that can be seen. */
-static int ph_cgroup(struct launch *l)
-{
-	wait_for(l, SYNC_CGROUP);
-	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
-}
-
 /* A change of credentials clears the parent-death signal (prctl(2)), so it is set once more. */
 static int ph_privileges(struct launch *l)
 {
@@ -268,6 +273,7 @@ static const struct phase {
 	const char *runs_as, *takes_away;
 } phases[] = {
 	{ "clone", NULL, "supervisor", "the host's users, mounts, processes, network, IPC and names" },
+	{ "cgroup", ph_cgroup, "child", "more memory, processes and CPU than the limits; sight of the cgroup tree" },
 	{ "uid_map", NULL, "supervisor", "every user and group id but one" },
 	{ "session", ph_session, "child", "the terminal, inherited signal handling and umask" },
 	{ "sources", ph_sources, "child, as the caller", "every host path that is not opened here" },
@@ -281,7 +287,6 @@ static const struct phase {
 	{ "proc", ph_proc, "child", "the host's /proc; the new one shows this jail's processes only" },
 	{ "pivot", ph_pivot, "child", "the host's file system" },
 	{ "read_only", ph_read_only, "child", "changes to / and /dev" },
-	{ "cgroup", ph_cgroup, "child and supervisor", "sight of the host's cgroup tree" },
 	{ "privileges", ph_privileges, "child", "all capabilities, for good; gaining any by exec" },
 	{ "landlock", ph_landlock, "guest", "file access beyond the plan, signals and sockets to the outside" },
 	{ "descriptors", ph_descriptors, "guest", "every descriptor but the streams and the boot record" },
@@ -305,7 +310,7 @@ static void run_phase(struct launch *l, int i)
 
 	l->phase = i;
 	l->detail = NULL;
-	r = phases[i].run(l);
+	r = phases[i].run ? phases[i].run(l) : 0;
 	if (r < 0)
 		fail(l, r);
 }
@@ -331,7 +336,7 @@ void child_main(struct launch *l)
 	int guest_phase = index_of(ph_guest);
 	pid_t guest;
 
-	for (int i = index_of(ph_session); i <= index_of(ph_privileges); i++)
+	for (int i = index_of(ph_cgroup); i <= index_of(ph_privileges); i++)
 		run_phase(l, i);
 	report_built(l);
 	wait_for(l, SYNC_GO);

@@ -142,7 +142,7 @@ int net_loopback_up(int route_fd);	/* parent: brings lo up and reads it back; co
 /* ---- the launch (launch.c, child.c, init.c) -------------------------- */
 
 /* Parent to child, one byte each. */
-enum sync_byte { SYNC_MAPS = 'M', SYNC_NET = 'N', SYNC_CGROUP = 'C', SYNC_GO = 'G' };
+enum sync_byte { SYNC_MAPS = 'M', SYNC_NET = 'N', SYNC_GO = 'G' };
 
 /* Child to parent, one SEQPACKET message each. */
 enum msg_kind { MSG_FAILED = 1, MSG_ROUTE, MSG_BUILT, MSG_EXITED };
@@ -164,6 +164,8 @@ struct launch {
 	struct privs_rlimit rlimits[PRIVS_RLIMITS_MAX];
 	size_t n_rlimits;
 	int landlock;		/* ABI to use, 0 = none */
+	int join[CGROUP_JOIN_MAX]; /* cgroup files that the child writes itself into */
+	size_t n_join;
 	int sock;		/* child's end of the control socket */
 	int root;		/* child: descriptor of the new root */
 	int phase;		/* child: index of the running phase */

@@ -8,9 +8,9 @@
 /*
  * Theory of operation. Three processes, one socket:
  *
- *	supervisor	prepares struct launch, clones the child, writes its id maps, moves it
- *			into a cgroup, then waits; later reads counters and kills
- *	child		(child.c) walks the table of phases, each of which gives something up; says
+ *	supervisor	prepares struct launch and a cgroup, clones the child, writes its id
+ *			maps, then waits; later reads counters and kills
+ *	child		(child.c) joins the cgroup, walks the table of phases, each of which gives something up; says
  *			"built", waits for "go", forks the guest, and turns into
  *	init		(init.c) pid 1 of the jail: reaps, passes signals on, reports the guest's end
  *
@@ -184,6 +184,8 @@ static int prepare(struct jail *j, struct sj_err *err)
 	r = cgroup_open(&j->spec.limits, &j->cgroup, err);
 	if (r < 0)
 		return r;
+	if (j->cgroup)
+		l->n_join = cgroup_join_fds(j->cgroup, l->join);
 	note_enforced(j);
 	note_isolation(j);
 	return l->ids.mapped_away ? open_mapped_sources(l, err) : 0;
@@ -248,7 +250,6 @@ static int tell(const struct jail *j, unsigned char byte)
 	return send(j->sock, &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-/* The child builds its world while its supervisor is still busy with the cgroup. */
 static int admit(struct jail *j, struct sj_err *err)
 {
 	int r = ids_write_maps(j->pid, &j->launch.ids);
@@ -256,10 +257,6 @@ static int admit(struct jail *j, struct sj_err *err)
 	if (r < 0)
 		return explain_phase("uid_map", -r, "", err);
 	(void)tell(j, SYNC_MAPS);
-	r = j->cgroup ? cgroup_attach(j->cgroup, j->pid, err) : 0;
-	if (r < 0)
-		return r;
-	(void)tell(j, SYNC_CGROUP);
 	return 0;
 }
 
@@ -352,6 +349,8 @@ int jail_go(struct jail *j, struct sj_err *err)
 {
 	int r = await_built(j, err);
 
+	if (r == 0 && j->cgroup)
+		r = cgroup_attach(j->cgroup, j->pid, err);
 	if (r == 0)
 		r = tell(j, SYNC_GO);
 	return r;
