@@ -76,7 +76,7 @@ struct jail_spec {
 	const char *path;		/* the guest: a path inside the root */
 	char *const *argv;		/* argv[0] may differ from path */
 	char *const *envp;
-	int stdio[3];			/* become 0, 1, 2 */
+	int stdio[3];			/* become 0, 1, 2; pipes are given to the jail's user */
 	const int *extra;		/* become 3, 4, ... */
 	size_t n_extra;
 };

@@ -27,6 +27,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -164,6 +165,19 @@ static int open_mapped_sources(struct launch *l, struct sj_err *err)
 	return 0;
 }
 
+/* The owner of a pipe may open it again as /dev/stdout; root's jail is not run by root, who made the pipe. */
+static int hand_over_pipes(const struct jail *j)
+{
+	const struct ids *ids = &j->launch.ids;
+	struct stat st;
+
+	for (size_t i = 0; ids->mapped_away && i < ARRAY_LEN(j->spec.stdio); i++)
+		if (fstat(j->spec.stdio[i], &st) == 0 && S_ISFIFO(st.st_mode) &&
+		    fchown(j->spec.stdio[i], ids->outer_uid, ids->outer_gid) < 0)
+			return -errno;
+	return 0;
+}
+
 static int prepare(struct jail *j, struct sj_err *err)
 {
 	struct launch *l = &j->launch;
@@ -176,6 +190,8 @@ static int prepare(struct jail *j, struct sj_err *err)
 	if (r < 0)
 		return r;
 	r = ids_choose(&l->ids);
+	if (r == 0)
+		r = hand_over_pipes(j);
 	if (r < 0)
 		return explain_phase("uid_map", -r, "", err);
 	r = plan_build(&j->spec, &l->plan, err);
