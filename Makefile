@@ -61,7 +61,8 @@ CLI_OBJ = $(call objects,src/cli/*.c)
 GUEST_OBJ = $(call objects,src/guest/*.c src/wire/*.c) \
 	$(filter-out %/json.o,$(call objects,src/base/*.c))
 UNIT = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
-PROBES = $(patsubst tests/probe/%.c,$(BUILD)/tests/%,$(wildcard tests/probe/*.c))
+# probe performs one named act inside a jail; a loader makes a hostile surrounding for it.
+PROBES = $(BUILD)/tests/probe $(patsubst tests/loaders/%.c,$(BUILD)/tests/%,$(wildcard tests/loaders/*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
@@ -131,9 +132,13 @@ $(BUILD)/tests/test_%: tests/unit/test_%.c tests/unit/tap.h $(BUILD)/libsmoljail
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/unit -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
 
 # Static: it runs inside the small root, which has few libraries.
-$(BUILD)/tests/%: tests/probe/%.c Makefile
+$(BUILD)/tests/probe: $(wildcard tests/probe/*.[ch]) Makefile
 	@mkdir -p $(@D)
 	$(call say,PROBE,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -pthread -static-pie -o $@ $(filter %.c,$^)
+$(BUILD)/tests/%: tests/loaders/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,LOADER,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -static-pie -o $@ $<
 
 tests: $(UNIT) $(PROBES)
