@@ -136,8 +136,8 @@ struct probe_fact {
 	const char *id;		/* stable: "userns.create" */
 	enum probe_state state;
 	char value[160];	/* "yes", "cgroup1: memory cpu pids" */
-	char why[256];		/* empty when ok */
-	char fix[256];
+	char why[512];		/* empty when ok */
+	char fix[512];
 };
 
 typedef void probe_fn(void *arg, const struct probe_fact *fact);
