@@ -78,6 +78,7 @@ static void make_plain(char *text)
 	}
 }
 
+_printf_(3, 0)
 static void format(char *ret, size_t size, const char *fmt, va_list ap)
 {
 	if (vsnprintf(ret, size, fmt, ap) < 0)
@@ -107,6 +108,7 @@ int err_set(struct sj_err *err, int error, int exit, const char *id, const char 
 	return -fresh.error;
 }
 
+_printf_(3, 0)
 static void set_field(char *field, size_t size, const char *fmt, va_list ap)
 {
 	char text[sizeof(((struct sj_err *)0)->what)];
