@@ -174,8 +174,8 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/libsmoljail.a
 	$(call say,FUZZ,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
 
-bench: all ## compare start and run times with other launchers (needs make bench-deps)
-	@BUILD=$(BUILD) PYTHON=$(PYTHON) tools/bench
+bench: all tests ## start, memory and call cost beside other launchers (needs make bench-deps)
+	@tools/bench --build $(BUILD) --python $(PYTHON)
 
 # ---- install -------------------------------------------------------------
 
