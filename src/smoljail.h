@@ -66,6 +66,34 @@ typedef void sj_rootfs_diff_fn(void *arg, const char *path, const char *what);
 SJ_PUBLIC int sj_rootfs_verify(const char *name, sj_rootfs_diff_fn *fn, void *arg, size_t *ret_checked,
 			       struct sj_err *err);
 
+/* ---- doctor: what this host offers, found out by trying ---- */
+
+enum sj_state {
+	SJ_STATE_OK,	/* full */
+	SJ_STATE_WARN,	/* degraded: jails run, but a layer or a limit is weaker than promised */
+	SJ_STATE_FAIL,	/* jails cannot run */
+};
+
+struct sj_fact {
+	const char *id;		/* stable: "userns.create" */
+	enum sj_state state;
+	const char *value;	/* "yes", "memory by cgroup2" */
+	const char *why, *fix;	/* empty when ok */
+};
+
+/* The strings live until the callback returns. */
+typedef void sj_doctor_fact_fn(void *arg, const struct sj_fact *fact);
+/* A shipped policy, and why it cannot run here (NULL: it can). */
+typedef void sj_doctor_policy_fn(void *arg, const char *name, const char *why_not);
+/* Tries each thing in a child, for a second at most. Returns the worst state. */
+SJ_PUBLIC enum sj_state sj_doctor(sj_doctor_fact_fn *fact, sj_doctor_policy_fn *policy, void *arg);
+
+/* The steps of a launch, in order. False past the end. */
+struct sj_phase {
+	const char *name, *runs_as, *takes_away;
+};
+SJ_PUBLIC bool sj_doctor_phase(size_t i, struct sj_phase *ret);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #ifndef SMOLJAIL_CLI_H
 #define SMOLJAIL_CLI_H
 
+int cmd_doctor(int argc, char **argv);
 int cmd_rootfs(int argc, char **argv);
 
 #endif
