@@ -7,10 +7,11 @@
  *	struct sj_run *run;
  *	struct sj_report *report;
  *
- *	sj_run_new("python", &run, &err);            1. a policy, by name or file
+ *	sj_run_new("python", &run, &err);               1. a policy, by name or file
  *	sj_run_set(run, "limits.memory", "64M", &err);  2. what differs from it
- *	sj_run_code(run, "print(6*7)");              3. what to run
- *	sj_run_start(run, &report, &err);            4. blocks until the jail is gone
+ *	sj_run_code(run, "print(6*7)");                 3. what to run
+ *	sj_run_start(run, &report, &err);               4. blocks until the jail is gone
+ *	sj_report_summary(report, &summary);            5. what happened
  *
  * Every function returns 0 or -errno and fills *err (never prints). A program
  * that fails is not an error: its report says so. A jail that could not be set
@@ -51,6 +52,84 @@ struct sj_err {
 };
 
 SJ_PUBLIC const char *sj_version(void);
+
+/* ---- one run ---- */
+
+struct sj_run;
+struct sj_report;
+
+/* policy: a shipped name ("python", "shell" ...) or a file; NULL is the default one. */
+SJ_PUBLIC int sj_run_new(const char *policy, struct sj_run **ret, struct sj_err *err);
+SJ_PUBLIC struct sj_run *sj_run_free(struct sj_run *run); /* accepts and returns NULL */
+
+/*
+ * One field of the policy, by its path ("limits.memory", "64M"; lists: one more
+ * element). Checked by sj_run_start(). `flag` is named in errors instead of the path.
+ */
+SJ_PUBLIC int sj_run_set(struct sj_run *run, const char *path, const char *value, struct sj_err *err);
+SJ_PUBLIC int sj_run_set_flag(struct sj_run *run, const char *flag, const char *path, const char *value,
+			      struct sj_err *err);
+
+/* What to run: exactly one of these. Everything is copied. 0 or -ENOMEM. */
+SJ_PUBLIC int sj_run_script(struct sj_run *run, const char *file);
+SJ_PUBLIC int sj_run_code(struct sj_run *run, const char *code);
+SJ_PUBLIC int sj_run_module(struct sj_run *run, const char *module);
+SJ_PUBLIC int sj_run_text(struct sj_run *run, const char *text, size_t len); /* a script's text, as `python3 -` */
+SJ_PUBLIC int sj_run_command(struct sj_run *run, char *const *argv);	/* a program of the root */
+SJ_PUBLIC int sj_run_args(struct sj_run *run, char *const *args);	/* sys.argv[1:] */
+
+/* The script's project folder: read-only at /project, importable. */
+SJ_PUBLIC int sj_run_dir(struct sj_run *run, const char *dir);
+/* "full" (default), or "landlock": weaker, for hosts without user namespaces; never chosen by itself. */
+SJ_PUBLIC int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err);
+/* Descriptors to relay, -1 = none; 0, 1, 2 unless set. They are never handed into the jail. */
+SJ_PUBLIC void sj_run_stdio(struct sj_run *run, int in, int out, int err);
+
+/*
+ * Load the policy, run, wait until the jail is gone. SIGINT, SIGTERM, SIGHUP and
+ * SIGQUIT that come meanwhile are for the program. *ret_report is set also on
+ * failure (unless out of memory): then it says that nothing ran, and why.
+ */
+SJ_PUBLIC int sj_run_start(struct sj_run *run, struct sj_report **ret_report, struct sj_err *err);
+
+/* ---- what happened ---- */
+
+/* Strings belong to the report. */
+struct sj_summary {
+	const char *status;	/* "ok", "error", "timeout", "oom" ... */
+	const char *reason;	/* one sentence */
+	const char *hint;	/* what would have made it work; NULL: nothing to say */
+	int exit_code;		/* the program's own, -1 = none */
+	int signal;		/* that ended it, 0 = none */
+	int exit_status;	/* what `smoljail run` returns */
+	bool ran;		/* false: nothing was executed, trying again is safe */
+	bool stopped;		/* something other than the program itself ended it */
+	bool truncated;		/* output is missing */
+	uint64_t wall_us, setup_us, cpu_us;
+	uint64_t memory_peak;	/* bytes, 0 = unknown */
+	uint32_t pids_peak;	/* 0 = unknown */
+	uint64_t stdout_bytes, stderr_bytes;
+	uint64_t denied_total;
+	const char *policy;	/* its name, NULL when it could not be loaded */
+	const char *const *isolation;	/* layers, NULL-terminated */
+	struct {
+		const char *memory, *cpu, *cpu_time, *pids;
+	} held_by;		/* "cgroup2", "rlimit", "none" ... */
+};
+
+struct sj_denial {
+	const char *what;	/* "socket(AF_INET, SOCK_STREAM, 0)" */
+	const char *rule;	/* the policy line that refused it */
+	const char *allow_with;	/* what would allow it, or NULL */
+	uint64_t count;
+};
+
+SJ_PUBLIC void sj_report_summary(const struct sj_report *report, struct sj_summary *ret);
+/* i from 0 until -ENOENT. */
+SJ_PUBLIC int sj_report_denial(const struct sj_report *report, size_t i, struct sj_denial *ret);
+/* All of it, schema smoljail.report/1; the caller frees. NULL when out of memory. */
+SJ_PUBLIC char *sj_report_json(const struct sj_report *report);
+SJ_PUBLIC struct sj_report *sj_report_free(struct sj_report *report); /* accepts and returns NULL */
 
 /* ---- roots: the small read-only trees that jails stand on ---- */
 

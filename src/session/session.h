@@ -60,6 +60,7 @@ struct session_report {
 	char landlock[16];
 	struct jail_enforced enforced;
 	const char *disk_enforced;
+	char python[16];		/* version of the interpreter inside, may be empty */
 	struct sj_err setup;		/* valid for STATUS_SETUP_ERROR */
 	struct wire_claim claim;	/* what the guest said of its own end: strings are terminated here */
 	char hint[512];			/* one line for people, may be empty */
@@ -67,6 +68,9 @@ struct session_report {
 
 /* Always fills the report, also when it fails (then status is setup_error and nothing ran). */
 int session_run(const struct session_run *run, struct session_report *ret, struct sj_err *err);
+
+/* The report of a run that was refused before session_run() could be called. */
+void session_report_refused(struct session_report *ret, const struct sj_err *err);
 
 /* The report as JSON of schema smoljail.report/1; the caller frees. NULL when out of memory. */
 char *session_report_json(const struct session_report *r, const struct policy *p);

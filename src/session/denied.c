@@ -1,0 +1,145 @@
+/*
+ * denied.c - system calls that the filter refused, seen through the listener
+ *
+ * Runs as: the supervisor
+ * Trusts: the number and the scalar arguments that the kernel copied, never memory they point to
+ * Never: answers CONTINUE: a refused call stays refused whatever happens here
+ */
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "session/internal.h"
+
+#define KNOWN 0x8000u		/* bit of a decisive[] entry that has been looked up */
+
+/* Larger than today's structures: the kernel writes as much as it has. */
+union notif {
+	struct seccomp_notif n;
+	char room[256];
+};
+union notif_resp {
+	struct seccomp_notif_resp n;
+	char room[256];
+};
+
+static bool sizes_fit(void)
+{
+	struct seccomp_notif_sizes sizes = { 0 };
+
+	return syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) == 0 &&
+	       sizes.seccomp_notif <= sizeof(union notif) && sizes.seccomp_notif_resp <= sizeof(union notif_resp);
+}
+
+/* Which arguments does any rule for this call look at? Only they tell two denials apart. */
+static uint16_t decisive_args(struct session *s, int nr)
+{
+	const struct policy_syscalls *sys = &s->policy->syscalls;
+	char buf[40];
+	const char *name;
+	uint16_t mask = KNOWN;
+
+	if (nr < 0 || (size_t)nr >= ARRAY_LEN(s->decisive))
+		return 0;
+	if (s->decisive[nr])
+		return s->decisive[nr];
+	name = filter_call_name(nr, buf, sizeof(buf));
+	for (size_t i = 0; i < sys->n_rules; i++) {
+		if (strcmp(sys->rules[i].name, name) != 0)
+			continue;
+		for (size_t a = 0; a < sys->rules[i].n_args; a++)
+			mask |= (uint16_t)(1u << sys->rules[i].args[a].index);
+	}
+	s->decisive[nr] = mask;
+	return mask;
+}
+
+static bool same_args(const uint64_t a[6], const uint64_t b[6], uint16_t mask)
+{
+	for (unsigned int i = 0; i < 6; i++)
+		if ((mask & (1u << i)) && a[i] != b[i])
+			return false;
+	return true;
+}
+
+static void record(struct session *s, int nr, const uint64_t args[6], const struct policy_rule *rule)
+{
+	struct session_report *rep = s->rep;
+	uint16_t mask = decisive_args(s, nr);
+	struct session_denial *d;
+	size_t alike = 0;
+
+	rep->denied_total++;
+	for (size_t i = 0; i < rep->n_denied; i++) {
+		d = &rep->denied[i];
+		if (d->nr != nr || d->rule != rule)
+			continue;
+		if (same_args(d->args, args, mask)) {
+			d->count++;
+			return;
+		}
+		alike++;
+	}
+	/* One call with ever new arguments shall not crowd out the others. */
+	if (rep->n_denied == SESSION_DENIED_MAX || alike >= SESSION_DENIED_PER_CALL)
+		return;
+	d = &rep->denied[rep->n_denied++];
+	*d = (struct session_denial){ .nr = nr, .count = 1, .rule = rule };
+	memcpy(d->args, args, sizeof(d->args));
+	filter_describe(nr, args, d->what, sizeof(d->what));
+}
+
+static void decide(struct session *s, const struct seccomp_data *data, struct seccomp_notif_resp *resp)
+{
+	struct filter_verdict v = { 0 };
+	uint64_t args[6];
+
+	memcpy(args, data->args, sizeof(args));
+	filter_decide(s->policy, data->nr, args, &v);
+	/* The kernel's program refused it; were the two ever to differ, the refusal stands. */
+	resp->error = -(v.error > 0 ? v.error : EPERM);
+	record(s, data->nr, args, v.rule);
+}
+
+static short events_now(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 ? p.revents : 0;
+}
+
+/* False: nothing more to do now. The receive waits where nothing is there, hence the poll before each. */
+static bool answer_one(struct session *s)
+{
+	union notif req;
+	union notif_resp resp;
+
+	if (!(events_now(s->listener) & POLLIN))
+		return false;
+	memset(&req, 0, sizeof(req));
+	memset(&resp, 0, sizeof(resp));
+	if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
+		return errno == ENOENT || errno == EINTR; /* its thread died meanwhile */
+	resp.n.id = req.n.id;
+	decide(s, &req.n.data, &resp.n);
+	(void)ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp); /* ENOENT: it died; nobody waits */
+	return true;
+}
+
+void denied_batch(struct session *s)
+{
+	int n = 0;
+
+	/* Without a listener the kernel answers ENOSYS: still a refusal. */
+	if (!s->rep->denied_total && !sizes_fit()) {
+		s->rep->denied_counted = false;
+		base_closep(&s->listener);
+		return;
+	}
+	while (n < SESSION_DENIED_BATCH && answer_one(s))
+		n++;
+	if (n == 0 && (events_now(s->listener) & (POLLHUP | POLLERR)))
+		base_closep(&s->listener);
+}

@@ -1,0 +1,193 @@
+/*
+ * internal.h - what the files of session/ share
+ */
+#ifndef SMOLJAIL_SESSION_INTERNAL_H
+#define SMOLJAIL_SESSION_INTERNAL_H
+
+#include <poll.h>
+#include <signal.h>
+
+#include "session/session.h"
+#include "filter/filter.h"
+#include "root/root.h"
+
+#define SESSION_SETUP_MS 30000		/* from the start to the guest's ready message */
+#define SESSION_GRACE_MS 250		/* between the polite SIGINT and SIGKILL */
+#define SESSION_DRAIN_MS 2000		/* for the pipes to end once every writer is dead */
+#define SESSION_STUCK_MS 200		/* a stopped program's output that the caller does not take */
+#define SESSION_TTY_HOLD_MS 100		/* a terminal that is some other group's: look again */
+#define SESSION_POLL_MS 20		/* memory held by polling: between two looks */
+#define SESSION_CPU_CHECK_MIN_MS 5
+#define SESSION_DENIED_BATCH 64		/* denials answered in one turn of the loop */
+#define SESSION_DENIED_PER_CALL 8	/* entries kept for one call and one rule */
+#define SESSION_GUEST "/usr/bin/smoljail-guest"	/* in every root that can run Python */
+#define SESSION_PROJECT "/project"
+#define SESSION_PACKAGES "/packages"
+
+#define RELAY_CHUNK (64u << 10)
+
+/* ---- moving bytes without ever blocking (relay.c) ------------------- */
+
+enum relay_how {
+	RELAY_PLAIN,	/* regular files, devices, descriptors that are ours and non-blocking */
+	RELAY_NOWAIT,	/* pipes of the caller: RWF_NOWAIT asks each call not to wait */
+	RELAY_SOCKET,	/* MSG_DONTWAIT */
+	RELAY_CAREFUL,	/* what is left: poll first, then at most PIPE_BUF bytes */
+};
+
+struct relay_end {
+	int fd;			/* -1: closed, or never there */
+	enum relay_how how;
+	bool own;		/* ours to close */
+	bool tty, regular;
+};
+#define RELAY_END_NONE ((struct relay_end){ .fd = -1 })
+
+struct relay {
+	struct relay_end src, dst;
+	char *data;		/* RELAY_CHUNK bytes, allocated with the first read */
+	size_t off, len;	/* what dst has not taken yet */
+	uint64_t accepted;	/* bytes read and meant for dst */
+	uint64_t moved_at;	/* when dst last took something */
+	uint64_t hold_until;	/* terminal of another process group: do not read before */
+	int error;		/* why dst was given up, 0 = it was not */
+	bool over;		/* src had more than the budget allowed */
+};
+
+/* Look at one of the caller's descriptors. A terminal is opened anew, so that O_NONBLOCK touches nobody else. */
+void relay_end_caller(struct relay_end *e, int fd, bool writing);
+/* One of our own pipe ends; it becomes non-blocking. */
+void relay_end_own(struct relay_end *e, int fd);
+void relay_end_close(struct relay_end *e);
+
+/* Events to poll for, 0 = leave that end alone. */
+short relay_wants_src(const struct relay *r, uint64_t now_us);
+short relay_wants_dst(const struct relay *r);
+/*
+ * Read once, cut at *budget (bytes still allowed, shared by two streams, may
+ * be NULL), and pass on what dst takes at once. At the end of src, or when dst
+ * is dead, src is closed, and dst too once it has everything: see relay_done().
+ */
+void relay_pump(struct relay *r, uint64_t *budget, uint64_t now_us);
+void relay_flush(struct relay *r, uint64_t now_us);
+bool relay_done(const struct relay *r);
+void relay_close(struct relay *r);
+
+/* ---- the jail's three streams (stdio.c) ------------------------------ */
+
+struct session_stdio {
+	struct relay in, out, err;	/* err is unused when merged */
+	bool merged;			/* stdout and stderr are one open file: one pipe keeps their order */
+	bool line_buffered;		/* stdout is a terminal */
+	int inside[3];			/* what the jail gets; closed after jail_start() */
+	int in_peek;			/* read end kept to count what the program left unread, or -1 */
+	int in_seek;			/* the regular file on standard input; valid with in_peek */
+};
+#define SESSION_STDIO_INIT ((struct session_stdio){ .in = { .src = RELAY_END_NONE, .dst = RELAY_END_NONE }, \
+	.out = { .src = RELAY_END_NONE, .dst = RELAY_END_NONE }, .err = { .src = RELAY_END_NONE, .dst = RELAY_END_NONE }, \
+	.inside = { -1, -1, -1 }, .in_peek = -1 })
+
+int stdio_open(struct session_stdio *io, const int caller[3], struct sj_err *err);
+void stdio_close_inside(struct session_stdio *io);
+/* A regular file on standard input: hand back to the caller's offset what the program did not read. */
+void stdio_rewind_unread(struct session_stdio *io);
+void stdio_close(struct session_stdio *io);
+
+/* ---- from policy and command line to a jail_spec (prepare.c, script.c) */
+
+struct prep {
+	struct root root;
+	struct jail_bind binds[JAIL_MOUNTS_MAX];
+	size_t n_binds;
+	struct jail_file script;	/* name NULL: none is placed */
+	char *script_name, *script_data;
+	char *target;			/* MODE_FILE: the script's path inside */
+	char **env, **args, **paths;
+	char **keep;			/* strings that binds point to */
+};
+
+int prep_build(struct prep *p, const struct session_run *run, struct sj_err *err);
+void prep_clear(struct prep *p);
+/* Resolve a host path; add a bind. `option` names the flag or the policy field in errors. */
+int prep_bind(struct prep *p, const char *src, const char *dst, bool writable, const char *option, struct sj_err *err);
+const char *prep_keep(struct prep *p, const char *s);	/* NULL when out of memory */
+/* MODE_FILE: check the script, read it or find it below --dir; sets target and perhaps script. */
+int script_prepare(struct prep *p, const struct session_run *run, struct sj_err *err);
+/* Threads that numerical libraries may start under these limits. */
+unsigned int prep_threads(const struct policy_limits *l, unsigned int online);
+unsigned int prep_online_cpus(void);
+
+/* ---- one run (session.c, loop.c, denied.c) --------------------------- */
+
+enum stop {
+	STOP_NONE,	/* the program ended by itself */
+	STOP_WALL, STOP_CPU, STOP_MEMORY, STOP_OUTPUT,
+	STOP_SIGNAL,	/* a signal sent to the supervisor */
+};
+
+struct session {
+	const struct session_run *run;
+	const struct policy *policy;
+	struct session_report *rep;
+	struct prep prep;
+	struct session_stdio io;
+	struct jail *jail;
+	int boot_fd, claim_fd;
+	const struct wire_claim *claim;	/* shared with the guest: read through a copy only */
+	int sync[2];			/* ours, the guest's */
+	int listener;
+	int signal_fd;
+	sigset_t old_mask;
+	bool mask_set, sigpipe_was_pending;
+
+	uint64_t budget;		/* output bytes still allowed */
+	enum stop stop;
+	int stop_signal;
+	unsigned int interrupts;
+	bool ready, exited, gone;
+	bool hurry;			/* told to stop: what is not delivered yet is given up */
+	int wait_status;
+	uint64_t started_at, ready_at;
+	uint64_t exited_at;		/* the program ended, or init with it */
+	uint64_t killed_at;		/* 0 = not yet */
+	uint64_t sample_at, kill_at;	/* 0 = not due */
+	unsigned int n_cpus;
+	uint16_t decisive[512];		/* by system call: which arguments rules look at; bit 15 = known */
+};
+
+/* Runs until the jail's streams have ended. Negative: the set-up failed, err is filled, nothing ran. */
+int loop_run(struct session *s, struct sj_err *err);
+
+void denied_batch(struct session *s);
+
+/* ---- what happened (verdict.c, hint.c) ------------------------------- */
+
+struct verdict_in {
+	enum stop stop;
+	int stop_signal;
+	unsigned int interrupts;
+	bool exited;			/* wait_status is valid */
+	int wait_status;
+	enum wire_mode mode;
+	const struct jail_usage *usage;
+	const struct jail_enforced *enforced;
+	const struct wire_claim *claim;	/* strings terminated */
+	bool disk_full;
+	const struct policy *policy;
+};
+
+/* Sets status, reason, exit_code, signal, exit_status. Pure. */
+void verdict(const struct verdict_in *in, struct session_report *ret);
+/* Anything but a normal end: only then the disk is asked. */
+bool verdict_failed(bool exited, int wait_status);
+const char *verdict_signal_name(int sig, char *buf, size_t len);
+
+/* Copy a claim out of shared memory with every string terminated and made valid, one-line UTF-8. */
+void claim_copy(const volatile struct wire_claim *from, struct wire_claim *ret);
+/* One line that tells people what to do about this end, or "". */
+void hint_make(const struct session_run *run, struct session_report *r);
+
+/* Valid UTF-8 of at most len - 1 bytes; bad bytes become U+FFFD; control characters become spaces when one_line. */
+void text_clean(const char *from, size_t max, char *ret, size_t len, bool one_line);
+
+#endif

@@ -1,0 +1,443 @@
+/*
+ * loop.c - the supervisor's event loop: bytes, deadlines, denials, signals
+ *
+ * Runs as: the supervisor, while the jail lives
+ * Trusts: messages of the jail's init; nothing that comes from the guest
+ * Never: blocks outside of its one ppoll(), or lets one descriptor starve another
+ */
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/internal.h"
+
+/* In the order in which they are served: "ready" before the end of the program that sent it. */
+enum fd_kind {
+	FD_SIGNALS,
+	FD_SYNC,	/* the guest's ready message */
+	FD_LISTENER,	/* denied system calls */
+	FD_IN, FD_IN_PIPE,
+	FD_OUT_PIPE, FD_OUT,
+	FD_ERR_PIPE, FD_ERR,
+	FD_JAIL,	/* init's messages */
+	FD_KINDS,
+};
+
+#define NEVER UINT64_MAX
+
+static void earlier(uint64_t *at, uint64_t when)
+{
+	if (when < *at)
+		*at = when;
+}
+
+/* ---- stopping the program ---------------------------------------------------- */
+
+static void kill_now(struct session *s, uint64_t now)
+{
+	jail_kill(s->jail);
+	if (!s->killed_at)
+		s->killed_at = now;
+	s->kill_at = 0;
+}
+
+/* SIGINT first: Python then says where it was, and flushes what it had printed. */
+static void stop_softly(struct session *s, enum stop why, uint64_t now)
+{
+	if (s->stop != STOP_NONE || s->exited)
+		return;
+	s->stop = why;
+	jail_signal(s->jail, SIGINT);
+	s->kill_at = now + SESSION_GRACE_MS * 1000u;
+}
+
+static void stop_hard(struct session *s, enum stop why, uint64_t now)
+{
+	if (s->exited)
+		return;
+	if (s->stop == STOP_NONE)
+		s->stop = why;
+	kill_now(s, now);
+}
+
+/* ---- time ---------------------------------------------------------------------- */
+
+static bool polls_memory(const struct session *s)
+{
+	return s->policy->limits.memory && strcmp(jail_enforced(s->jail)->memory, "polling") == 0;
+}
+
+/* With every CPU busy the limit cannot be reached sooner than this. */
+static uint64_t cpu_look_us(const struct session *s, uint64_t used_us)
+{
+	uint64_t limit = s->policy->limits.cpu_ms * 1000u;
+	uint64_t left = used_us < limit ? (limit - used_us) / s->n_cpus : 0;
+
+	return left < SESSION_CPU_CHECK_MIN_MS * 1000u ? SESSION_CPU_CHECK_MIN_MS * 1000u : left;
+}
+
+static uint64_t memory_look_us(const struct session *s, uint64_t peak)
+{
+	uint64_t full = SESSION_POLL_MS * 1000u;
+
+	return peak > s->policy->limits.memory / 4 * 3 ? full / 4 : full;
+}
+
+static void plan_sample(struct session *s, const struct jail_usage *u, uint64_t now)
+{
+	uint64_t at = NEVER;
+
+	if (s->policy->limits.cpu_ms)
+		earlier(&at, now + cpu_look_us(s, u->cpu_us));
+	if (polls_memory(s))
+		earlier(&at, now + memory_look_us(s, u->memory_peak));
+	s->sample_at = at;
+}
+
+static void sample(struct session *s, uint64_t now)
+{
+	struct jail_usage u = { 0 };
+	const struct policy_limits *l = &s->policy->limits;
+
+	if (jail_sample(s->jail, &u) == 0) {
+		if (polls_memory(s) && u.memory_peak > l->memory)
+			stop_hard(s, STOP_MEMORY, now);
+		else if (l->cpu_ms && u.cpu_us >= l->cpu_ms * 1000u)
+			stop_softly(s, STOP_CPU, now);
+	}
+	plan_sample(s, &u, now);
+}
+
+static uint64_t wall_deadline(const struct session *s)
+{
+	return s->policy->limits.wall_ms ? s->ready_at + s->policy->limits.wall_ms * 1000u : NEVER;
+}
+
+/* When ppoll() has to return even if nothing happens. */
+static uint64_t next_deadline(const struct session *s)
+{
+	uint64_t at = NEVER;
+
+	if (!s->ready)
+		earlier(&at, s->started_at + SESSION_SETUP_MS * 1000u);
+	if (s->ready && !s->exited && s->stop == STOP_NONE) {
+		earlier(&at, wall_deadline(s));
+		earlier(&at, s->sample_at);
+	}
+	if (s->kill_at)
+		earlier(&at, s->kill_at);
+	if (s->exited_at || s->killed_at)
+		earlier(&at, (s->exited_at ? s->exited_at : s->killed_at) + SESSION_DRAIN_MS * 1000u);
+	if (s->stop != STOP_NONE && relay_wants_dst(&s->io.out))
+		earlier(&at, s->io.out.moved_at + SESSION_STUCK_MS * 1000u);
+	if (s->stop != STOP_NONE && relay_wants_dst(&s->io.err))
+		earlier(&at, s->io.err.moved_at + SESSION_STUCK_MS * 1000u);
+	if (s->io.in.hold_until && s->io.in.src.fd >= 0)
+		earlier(&at, s->io.in.hold_until);
+	return at;
+}
+
+static void serve_time(struct session *s, uint64_t now)
+{
+	if (s->ready && !s->exited && s->stop == STOP_NONE) {
+		if (now >= wall_deadline(s))
+			stop_softly(s, STOP_WALL, now);
+		else if (now >= s->sample_at)
+			sample(s, now);
+	}
+	if (s->kill_at && now >= s->kill_at)
+		kill_now(s, now);
+	if (now >= s->io.in.hold_until)
+		s->io.in.hold_until = 0;
+}
+
+/* ---- one handler a kind ------------------------------------------------------------ */
+
+static int guest_fault(const struct wire_ready *ready, struct sj_err *err)
+{
+	char step[sizeof(ready->step) + 1] = { 0 };
+
+	memcpy(step, ready->step, sizeof(ready->step));
+	/* Another supervisor's listener is above us: do without ours. */
+	if (ready->error == EBUSY)
+		return err_set(err, EBUSY, SJ_EXIT_SETUP, "E_NOTIFY_BUSY", "the guest could not start: %s", step);
+	err_set(err, ready->error, SJ_EXIT_SETUP, "E_GUEST_START", "the guest could not start: %s", step);
+	err_why(err, "%s", strerror(ready->error));
+	return -(ready->error > 0 ? ready->error : EIO);
+}
+
+static int guest_nonsense(struct sj_err *err)
+{
+	err_set(err, EBADMSG, SJ_EXIT_SETUP, "E_GUEST_PROTOCOL", "the guest sent an unknown start message");
+	err_why(err, "the root's guest and this program do not belong together");
+	err_fix(err, "build both together, and see `smoljail rootfs verify`");
+	return -EBADMSG;
+}
+
+static void become_ready(struct session *s, uint64_t now)
+{
+	static const struct jail_usage nothing;
+
+	s->ready = true;
+	s->ready_at = now;
+	base_closep(&s->sync[0]);
+	s->n_cpus = prep_online_cpus();
+	if (s->policy->limits.cpu_milli && s->policy->limits.cpu_milli <= (s->n_cpus - 1) * 1000 &&
+	    strcmp(jail_enforced(s->jail)->cpu, "none") != 0)
+		s->n_cpus = (s->policy->limits.cpu_milli + 999) / 1000;
+	plan_sample(s, &nothing, now);
+}
+
+static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
+{
+	struct wire_ready ready = { 0 };
+	int fd = -1;
+	size_t n_fds = 0;
+	ssize_t n = io_recv_fds(s->sync[0], &ready, sizeof(ready), &fd, 1, &n_fds);
+
+	if (n == -EAGAIN)
+		return 0;
+	if (n_fds == 1)
+		s->listener = fd;
+	if (n == 0 || n == -ECONNRESET) {
+		/* The guest is dead; init's message says how. */
+		base_closep(&s->sync[0]);
+		return 0;
+	}
+	if (n != (ssize_t)sizeof(ready) || ready.magic != WIRE_BOOT_MAGIC)
+		return guest_nonsense(err);
+	if (ready.error)
+		return guest_fault(&ready, err);
+	if (s->rep->denied_counted != (n_fds == 1) || ready.notify != n_fds)
+		return guest_nonsense(err);
+	become_ready(s, now);
+	return 0;
+}
+
+/* The first SIGINT goes to the program; all else is meant for all of it. */
+static void serve_signals(struct session *s, uint64_t now)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGINT && s->interrupts++ == 0 && s->ready) {
+			jail_signal(s->jail, SIGINT);
+			continue;
+		}
+		s->stop_signal = (int)info.ssi_signo;
+		s->hurry = true;
+		stop_hard(s, STOP_SIGNAL, now);
+	}
+}
+
+static int died_unready(const struct session *s, struct sj_err *err)
+{
+	char name[24];
+
+	if (s->stop == STOP_SIGNAL) {
+		err_set(err, EINTR, SJ_EXIT_SIGNAL + s->stop_signal, "E_INTERRUPTED", "stopped before the program could start");
+		err_why(err, "smoljail got %s", verdict_signal_name(s->stop_signal, name, sizeof(name)));
+		return -EINTR;
+	}
+	err_set(err, ECHILD, SJ_EXIT_SETUP, "E_GUEST_START", "the guest ended before the program could start");
+	if (!s->exited)
+		err_why(err, "the jail's first process is gone");
+	else if (WIFSIGNALED(s->wait_status))
+		err_why(err, "it was ended by %s; the limits may be too small to start Python",
+			verdict_signal_name(WTERMSIG(s->wait_status), name, sizeof(name)));
+	else
+		err_why(err, "it returned %d; the limits may be too small to start Python", WEXITSTATUS(s->wait_status));
+	err_fix(err, "raise --memory and --pids, or check the root: smoljail rootfs verify");
+	return -ECHILD;
+}
+
+static bool has_message(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+/* "ready" may have been sent after this turn's ppoll() looked at it. */
+static int ended(struct session *s, uint64_t now, struct sj_err *err)
+{
+	int r = 0;
+
+	if (!s->exited_at)
+		s->exited_at = now;
+	if (!s->ready && has_message(s->sync[0]))
+		r = serve_sync(s, now, err);
+	if (r == 0 && !s->ready)
+		r = died_unready(s, err);
+	return r;
+}
+
+static int serve_jail(struct session *s, uint64_t now, struct sj_err *err)
+{
+	enum jail_event_kind kind = JAIL_EVENT_NONE;
+	int status = 0, r = jail_event(s->jail, &kind, &status, err);
+
+	if (r < 0)
+		kind = JAIL_EVENT_GONE;
+	switch (kind) {
+	case JAIL_EVENT_NONE:
+	case JAIL_EVENT_STARTED:
+		return 0;
+	case JAIL_EVENT_FAILED:
+		return err->error ? -err->error : -EIO;
+	case JAIL_EVENT_EXITED:
+		s->exited = true;
+		s->wait_status = status;
+		s->kill_at = 0;
+		return ended(s, now, err);
+	case JAIL_EVENT_GONE:
+		s->gone = true;
+		s->kill_at = 0;
+		return ended(s, now, err);
+	}
+	return 0;
+}
+
+/* The cap counts both streams together. */
+static void serve_output(struct session *s, struct relay *r, uint64_t now)
+{
+	relay_pump(r, &s->budget, now);
+	if (!r->over)
+		return;
+	relay_end_close(&r->src);
+	/* A short program may have ended before its last bytes were seen; the answer is the same. */
+	if (s->stop == STOP_NONE)
+		s->stop = STOP_OUTPUT;
+	stop_hard(s, STOP_OUTPUT, now);
+}
+
+static int serve(struct session *s, enum fd_kind kind, uint64_t now, struct sj_err *err)
+{
+	switch (kind) {
+	case FD_SIGNALS:
+		serve_signals(s, now);
+		return 0;
+	case FD_SYNC:
+		return serve_sync(s, now, err);
+	case FD_LISTENER:
+		denied_batch(s);
+		return 0;
+	case FD_IN:
+		relay_pump(&s->io.in, NULL, now);
+		return 0;
+	case FD_IN_PIPE:
+		relay_flush(&s->io.in, now);
+		return 0;
+	case FD_OUT_PIPE:
+		serve_output(s, &s->io.out, now);
+		return 0;
+	case FD_OUT:
+		relay_flush(&s->io.out, now);
+		return 0;
+	case FD_ERR_PIPE:
+		serve_output(s, &s->io.err, now);
+		return 0;
+	case FD_ERR:
+		relay_flush(&s->io.err, now);
+		return 0;
+	case FD_JAIL:
+		return serve_jail(s, now, err);
+	case FD_KINDS:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* ---- the loop ------------------------------------------------------------------------- */
+
+static void want(struct pollfd *p, int fd, short events)
+{
+	*p = (struct pollfd){ .fd = events ? fd : -1, .events = events };
+}
+
+static void want_relay(struct pollfd *src, struct pollfd *dst, const struct relay *r, uint64_t now)
+{
+	want(src, r->src.fd, relay_wants_src(r, now));
+	want(dst, r->dst.fd, relay_wants_dst(r));
+}
+
+static void want_all(const struct session *s, struct pollfd p[FD_KINDS], uint64_t now)
+{
+	want(&p[FD_SIGNALS], s->signal_fd, POLLIN);
+	want(&p[FD_SYNC], s->sync[0], POLLIN);
+	want(&p[FD_LISTENER], s->listener, POLLIN);
+	want(&p[FD_IN], s->io.in.src.fd, s->exited_at ? 0 : relay_wants_src(&s->io.in, now));
+	want(&p[FD_IN_PIPE], s->io.in.dst.fd, s->exited_at ? 0 : relay_wants_dst(&s->io.in));
+	want_relay(&p[FD_OUT_PIPE], &p[FD_OUT], &s->io.out, now);
+	want_relay(&p[FD_ERR_PIPE], &p[FD_ERR], &s->io.err, now);
+	want(&p[FD_JAIL], s->gone ? -1 : jail_status_fd(s->jail), POLLIN);
+}
+
+/* A stream that somebody stopped taking does not keep a stopped program's verdict from its user. */
+static bool abandoned(const struct session *s, const struct relay *r, uint64_t now)
+{
+	if (relay_done(r))
+		return true;
+	if (s->hurry)
+		return true;
+	if (relay_wants_dst(r))
+		return s->stop != STOP_NONE && now >= r->moved_at + SESSION_STUCK_MS * 1000u;
+	return now >= s->exited_at + SESSION_DRAIN_MS * 1000u;
+}
+
+/*
+ * The program has ended and its bytes are delivered. Not before the pipes' own
+ * end is it certain that nothing more comes; every writer is dead by then.
+ */
+static bool finished(const struct session *s, uint64_t now)
+{
+	if (!s->exited && !s->gone)
+		return s->killed_at && now >= s->killed_at + SESSION_DRAIN_MS * 1000u;
+	return abandoned(s, &s->io.out, now) && abandoned(s, &s->io.err, now);
+}
+
+static int wait_for_events(struct pollfd p[FD_KINDS], uint64_t deadline, uint64_t now)
+{
+	uint64_t left = deadline > now ? deadline - now : 0;
+	struct timespec ts = { .tv_sec = (time_t)(left / 1000000), .tv_nsec = (long)(left % 1000000) * 1000 };
+	int n = ppoll(p, FD_KINDS, deadline == NEVER ? NULL : &ts, NULL);
+
+	return n < 0 && errno != EINTR ? -errno : n;
+}
+
+static int too_slow(struct sj_err *err)
+{
+	err_set(err, ETIMEDOUT, SJ_EXIT_SETUP, "E_SETUP_TIMEOUT", "the jail was not ready in time");
+	err_why(err, "nothing came from the guest for %d s", SESSION_SETUP_MS / 1000);
+	err_fix(err, "look at the load of this machine, then try again");
+	return -ETIMEDOUT;
+}
+
+int loop_run(struct session *s, struct sj_err *err)
+{
+	struct pollfd p[FD_KINDS];
+	uint64_t now = io_now_us();
+	int r;
+
+	while (!finished(s, now)) {
+		want_all(s, p, now);
+		r = wait_for_events(p, next_deadline(s), now);
+		if (r < 0 && s->ready)
+			return 0; /* no exit status is known: the verdict says "lost" */
+		if (r < 0)
+			return err_set(err, -r, SJ_EXIT_SETUP, "E_HOST", "cannot wait for the jail");
+		now = io_now_us();
+		if (!s->ready && now >= s->started_at + SESSION_SETUP_MS * 1000u)
+			return too_slow(err);
+		serve_time(s, now);
+		for (int kind = 0; r > 0 && kind < FD_KINDS; kind++) {
+			int e = p[kind].revents ? serve(s, (enum fd_kind)kind, now, err) : 0;
+
+			if (e < 0)
+				return e;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,363 @@
+/*
+ * session.c - one run: prepare, start the jail, watch it, say what happened
+ *
+ * Runs as: the supervisor, the caller's user, outside the jail
+ * Trusts: the policy; nothing that comes from inside
+ * Never: prints; leaves a changed signal mask or disposition behind
+ */
+/*
+ * Theory of operation. Order is chosen for speed: what the child needs is
+ * prepared first, jail_start() sets it to work, and the filter is compiled while
+ * the child builds its world. The guest finds the boot record complete because
+ * jail_go() comes after that.
+ *
+ *	prepare		script, mounts, environment, pipes, boot and claim pages
+ *	jail_start	the child begins
+ *	compile		the seccomp program, into the boot record
+ *	jail_go		the guest starts, loads the filter and sends "ready"
+ *	loop		bytes, deadlines, denials, signals (loop.c)
+ *	verdict		what the kernel says, refined by what the guest claims
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/internal.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u
+#endif
+
+static const int watched_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+static int host_fault(const char *what, int error, struct sj_err *err)
+{
+	err_set(err, error, SJ_EXIT_SETUP, "E_HOST", "cannot prepare the run: %s", what);
+	err_why(err, "%s", strerror(error));
+	if (error == EMFILE || error == ENFILE)
+		err_fix(err, "raise the limit of open files (ulimit -n)");
+	return -error;
+}
+
+/* ---- signals ------------------------------------------------------------ */
+
+/*
+ * Only this thread's mask is touched. A signal that the caller ignores stays
+ * ignored (nohup works). SIGPIPE is blocked: a reader that has gone away
+ * shows as EPIPE, and the pending signal is eaten before the mask returns.
+ */
+static int signals_take(struct session *s, struct sj_err *err)
+{
+	sigset_t take, pending;
+
+	sigemptyset(&take);
+	for (size_t i = 0; i < ARRAY_LEN(watched_signals); i++)
+		sigaddset(&take, watched_signals[i]);
+	s->signal_fd = signalfd(-1, &take, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signal_fd < 0)
+		return host_fault("signals", errno, err);
+	sigpending(&pending);
+	s->sigpipe_was_pending = sigismember(&pending, SIGPIPE) == 1;
+	sigaddset(&take, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &take, &s->old_mask);
+	s->mask_set = true;
+	return 0;
+}
+
+static void signals_restore(struct session *s)
+{
+	static const struct timespec none;
+	sigset_t pipe_only;
+
+	if (!s->mask_set)
+		return;
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	while (!s->sigpipe_was_pending && sigtimedwait(&pipe_only, NULL, &none) == SIGPIPE)
+		;
+	pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
+	s->mask_set = false;
+}
+
+/* ---- what the guest gets beside its streams ------------------------------- */
+
+static int sealable_memfd(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	/* Kernels before 6.3 do not know the second flag. */
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Its size is sealed, so that reading it here can never fault; its contents are the guest's. */
+static int make_claim_page(struct session *s, struct sj_err *err)
+{
+	void *map;
+
+	s->claim_fd = sealable_memfd("smoljail-claim");
+	if (s->claim_fd < 0)
+		return host_fault("claim page", -s->claim_fd, err);
+	if (ftruncate(s->claim_fd, WIRE_CLAIM_SIZE) < 0 ||
+	    fcntl(s->claim_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return host_fault("claim page", errno, err);
+	map = mmap(NULL, WIRE_CLAIM_SIZE, PROT_READ, MAP_SHARED, s->claim_fd, 0);
+	if (map == MAP_FAILED)
+		return host_fault("claim page", errno, err);
+	s->claim = map;
+	return 0;
+}
+
+static int make_channels(struct session *s, struct sj_err *err)
+{
+	s->boot_fd = sealable_memfd("smoljail-boot");
+	if (s->boot_fd < 0)
+		return host_fault("boot record", -s->boot_fd, err);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->sync) < 0)
+		return host_fault("socket", errno, err);
+	return make_claim_page(s, err);
+}
+
+static const void *insns_of(const struct filter_prog *prog)
+{
+	return prog->insns;
+}
+
+static int fill_boot_record(struct session *s, bool notify, struct sj_err *err)
+{
+	_cleanup_filter_ struct filter_prog prog = { 0 };
+	const struct session_run *run = s->run;
+	bool named = run->mode == WIRE_MODE_FILE || run->mode == WIRE_MODE_MODULE;
+	const char *name = run->mode == WIRE_MODE_FILE ? s->prep.target : run->target;
+	struct wire_boot_spec spec = {
+		.mode = run->mode,
+		.flags = (s->io.line_buffered ? WIRE_LINE_BUFFERED : 0u) | (notify ? WIRE_NOTIFY : 0u),
+		.args = s->prep.args,
+		.paths = s->prep.paths,
+		.code = named ? name : run->code,
+		.code_len = named ? strlen(name) : run->code_len,
+	};
+	int r = filter_compile(s->policy, notify, &prog, err);
+
+	if (r < 0)
+		return r;
+	spec.insns = insns_of(&prog);
+	spec.n_insns = prog.len;
+	r = wire_boot_fill(s->boot_fd, &spec);
+	if (r == 0)
+		return 0;
+	err_set(err, -r, r == -E2BIG || r == -EINVAL ? SJ_EXIT_USAGE : SJ_EXIT_SETUP, "E_BOOT", "cannot hand the program over");
+	err_why(err, "%s", r == -E2BIG ? "its arguments or its text are too long"
+		: r == -EINVAL ? "it holds a NUL byte" : strerror(-r));
+	return r;
+}
+
+/* ---- starting --------------------------------------------------------------- */
+
+static enum jail_net net_of(enum policy_net net)
+{
+	switch (net) {
+	case POLICY_NET_HOST: return JAIL_NET_HOST;
+	case POLICY_NET_LOOPBACK: return JAIL_NET_LOOPBACK;
+	case POLICY_NET_NONE:
+	case POLICY_NET_PROXY: break;
+	}
+	return JAIL_NET_NONE;
+}
+
+static enum jail_landlock landlock_of(enum policy_landlock l)
+{
+	switch (l) {
+	case POLICY_LANDLOCK_REQUIRE: return JAIL_LANDLOCK_REQUIRE;
+	case POLICY_LANDLOCK_OFF: return JAIL_LANDLOCK_OFF;
+	case POLICY_LANDLOCK_AUTO: break;
+	}
+	return JAIL_LANDLOCK_AUTO;
+}
+
+static struct jail_tmpfs tmpfs_of(const struct policy_tmpfs *t)
+{
+	return (struct jail_tmpfs){ .size = t->size, .inodes = t->inodes };
+}
+
+static struct jail_limits limits_of(const struct policy_limits *l)
+{
+	return (struct jail_limits){
+		.memory = l->memory, .swap = l->swap, .cpu_milli = l->cpu_milli, .pids = l->pids,
+		.cpu_ms = l->cpu_ms, .open_files = l->open_files, .file_size = l->file_size,
+		.require_cgroup = l->enforcement == POLICY_CGROUP,
+	};
+}
+
+static int start_jail(struct session *s, struct sj_err *err)
+{
+	static char *const guest_argv[] = { (char *)"smoljail-guest", NULL };
+	const struct policy_files *f = &s->policy->files;
+	int extra[] = { s->boot_fd, s->sync[1], s->claim_fd };
+	struct jail_spec spec = {
+		.root = s->prep.root.path, .hostname = f->hostname,
+		.net = net_of(s->policy->net), .isolation = s->run->isolation,
+		.landlock = landlock_of(s->policy->landlock),
+		.tmp = tmpfs_of(&f->tmp), .work = tmpfs_of(&f->work), .shm = tmpfs_of(&f->shm),
+		.exec_from_writable = f->exec_from_writable,
+		.binds = s->prep.binds, .n_binds = s->prep.n_binds,
+		.files = &s->prep.script, .n_files = s->prep.script.name ? 1 : 0,
+		.limits = limits_of(&s->policy->limits),
+		.path = SESSION_GUEST, .argv = guest_argv, .envp = s->prep.env,
+		.stdio = { s->io.inside[0], s->io.inside[1], s->io.inside[2] },
+		.extra = extra, .n_extra = ARRAY_LEN(extra),
+	};
+	int r = jail_start(&spec, &s->jail, err);
+
+	/* The child has its own copies; ours would keep the pipes from ever ending. */
+	stdio_close_inside(&s->io);
+	base_closep(&s->sync[1]);
+	base_closep(&s->claim_fd);
+	return r;
+}
+
+static int start(struct session *s, bool notify, struct sj_err *err)
+{
+	int r = prep_build(&s->prep, s->run, err);
+
+	if (r == 0)
+		r = signals_take(s, err);
+	if (r == 0)
+		r = stdio_open(&s->io, s->run->stdio, err);
+	if (r == 0)
+		r = make_channels(s, err);
+	if (r == 0)
+		r = start_jail(s, err);
+	if (r == 0)
+		r = fill_boot_record(s, notify, err);
+	if (r == 0)
+		r = jail_go(s->jail, err);
+	return r;
+}
+
+/* ---- ending ----------------------------------------------------------------- */
+
+static void note_isolation(struct session *s)
+{
+	struct session_report *rep = s->rep;
+	const char *const *words = jail_isolation(s->jail);
+	size_t n = 0;
+
+	for (size_t i = 0; words[i] && n < ARRAY_LEN(rep->isolation) - 2; i++) {
+		if (!str_prefix(words[i], "landlock")) {
+			rep->isolation[n++] = words[i];
+			continue;
+		}
+		/* This one is the jail's own memory, which ends before the report does. */
+		snprintf(rep->landlock, sizeof(rep->landlock), "%s", words[i]);
+		rep->isolation[n++] = rep->landlock;
+	}
+	rep->isolation[n++] = "seccomp";
+	rep->isolation[n] = NULL;
+	rep->enforced = *jail_enforced(s->jail);
+	rep->disk_enforced = s->run->isolation == JAIL_FULL ? "tmpfs" : "none";
+}
+
+static void judge(struct session *s, bool disk_full)
+{
+	struct session_report *rep = s->rep;
+	struct verdict_in in = {
+		.stop = s->stop, .stop_signal = s->stop_signal, .interrupts = s->interrupts,
+		.exited = s->exited, .wait_status = s->wait_status, .mode = s->run->mode,
+		.usage = &rep->usage, .enforced = &rep->enforced, .claim = &rep->claim,
+		.disk_full = disk_full, .policy = s->policy,
+	};
+
+	verdict(&in, rep);
+	hint_make(s->run, rep);
+}
+
+static void conclude(struct session *s, uint64_t ended_at)
+{
+	struct session_report *rep = s->rep;
+	uint64_t used = 0;
+	bool full = false;
+
+	rep->ran = true;
+	rep->setup_us = s->ready_at - s->started_at;
+	rep->wall_us = ended_at - s->ready_at;
+	note_isolation(s);
+	claim_copy(s->claim, &rep->claim);
+	if (verdict_failed(s->exited, s->wait_status))
+		jail_disk(s->jail, &used, &full);
+	s->jail = jail_finish(s->jail, &rep->usage);
+	rep->out_bytes = s->io.out.accepted;
+	rep->err_bytes = s->io.err.accepted;
+	rep->truncated = s->io.out.over || s->io.err.over || s->io.out.len || s->io.err.len;
+	judge(s, full);
+}
+
+static void session_clear(struct session *s)
+{
+	s->jail = jail_finish(s->jail, NULL);
+	stdio_rewind_unread(&s->io);
+	stdio_close(&s->io);
+	base_closep(&s->boot_fd);
+	base_closep(&s->claim_fd);
+	base_closep(&s->sync[0]);
+	base_closep(&s->sync[1]);
+	base_closep(&s->listener);
+	base_closep(&s->signal_fd);
+	if (s->claim)
+		munmap((void *)(uintptr_t)s->claim, WIRE_CLAIM_SIZE);
+	prep_clear(&s->prep);
+	signals_restore(s);
+}
+
+/* One attempt. -EBUSY from a guest that could not have its listener leads to a second one without. */
+static int attempt(const struct session_run *run, bool notify, struct session_report *ret, struct sj_err *err)
+{
+	struct session s = {
+		.run = run, .policy = run->policy, .rep = ret, .io = SESSION_STDIO_INIT,
+		.boot_fd = -1, .claim_fd = -1, .sync = { -1, -1 }, .listener = -1, .signal_fd = -1,
+		.budget = run->policy->limits.output ? run->policy->limits.output : UINT64_MAX,
+		.started_at = io_now_us(),
+	};
+	int r;
+
+	ret->denied_counted = notify;
+	r = start(&s, notify, err);
+	if (r == 0)
+		r = loop_run(&s, err);
+	if (r == 0)
+		conclude(&s, s.exited_at ? s.exited_at : io_now_us());
+	session_clear(&s);
+	return r;
+}
+
+void session_report_refused(struct session_report *ret, const struct sj_err *err)
+{
+	*ret = (struct session_report){
+		.status = STATUS_SETUP_ERROR, .exit_code = -1, .exit_status = err->exit, .setup = *err,
+	};
+	snprintf(ret->reason, sizeof(ret->reason), "%s", err->what);
+}
+
+int session_run(const struct session_run *run, struct session_report *ret, struct sj_err *err)
+{
+	struct sj_err own = { 0 };
+	int r;
+
+	*ret = (struct session_report){ .exit_code = -1 };
+	r = attempt(run, true, ret, &own);
+	if (r == -EBUSY && strcmp(own.id, "E_NOTIFY_BUSY") == 0)
+		r = attempt(run, false, ret, &own);
+	if (r == 0)
+		return 0;
+	session_report_refused(ret, &own);
+	if (err)
+		*err = own;
+	return r;
+}
