@@ -1,0 +1,29 @@
+/*
+ * decide.c - which rule decides one call, asked in C
+ *
+ * Runs as: supervisor, outside the jail
+ * Trusts: nothing; number and arguments come from a jailed program
+ * Never: differs from the compiled program (tests/unit/test_filter_policies.c)
+ */
+#include <string.h>
+
+#include "filter/internal.h"
+
+void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struct filter_verdict *ret)
+{
+	const struct policy_syscalls *s = &p->syscalls;
+
+#ifdef __x86_64__
+	/* The x32 calls, a foreign architecture by another name. -1 is what a tracer sets to skip a call. */
+	if ((nr & FILTER_X32_BIT) && nr != -1) {
+		*ret = (struct filter_verdict){ .action = POLICY_KILL };
+		return;
+	}
+#endif
+	for (size_t i = 0; i < s->n_rules; i++)
+		if (call_resolve(s->rules[i].name) == nr && rule_matches(&s->rules[i], nr, args)) {
+			rule_verdict(p, &s->rules[i], nr, ret);
+			return;
+		}
+	rule_verdict(p, NULL, nr, ret);
+}
