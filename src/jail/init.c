@@ -135,8 +135,8 @@ void init_main(const struct launch *l, pid_t guest)
 	for (;;) {
 		if (syscall(SYS_ppoll, fds, 2, NULL, NULL, sizeof(uint64_t)) < 0)
 			continue;
-		if (fds[1].revents)
-			(void)read(fds[1].fd, &info, sizeof(info));
+		if (fds[1].revents && read(fds[1].fd, &info, sizeof(info)) < 0)
+			continue;
 		reap(guest);
 		if (fds[0].revents)
 			obey();
