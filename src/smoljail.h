@@ -31,6 +31,8 @@ extern "C" {
 
 #define SJ_PUBLIC __attribute__((visibility("default")))
 
+#define SJ_SCRIPT_MAX (16u << 20)	/* bytes of a program's text */
+
 /* Exit status of `smoljail run`, part of the interface. 0-255 otherwise: the program's own. */
 enum sj_exit {
 	SJ_EXIT_USAGE = 2,	/* flags, policy or script refused; nothing has run */

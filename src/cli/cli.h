@@ -6,7 +6,49 @@
 #ifndef SMOLJAIL_CLI_H
 #define SMOLJAIL_CLI_H
 
-int cmd_doctor(int argc, char **argv);
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sj_err;
+
+int cmd_run(int argc, char **argv);
+int cmd_policy(int argc, char **argv);
 int cmd_rootfs(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* ---- errors and endings (print.c) ----------------------------------- */
+
+/* Tell an error of the library on standard error; returns its exit status. */
+int cli_fail(const struct sj_err *err);
+/* Wrong use of a command; returns SJ_EXIT_USAGE. fix may be NULL. */
+int cli_refuse(const char *fix, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What was printed must have arrived: a full disk is no success. */
+int cli_finish(int status);
+
+/* ---- smoljail run: its options (options.c) --------------------------- */
+
+enum run_what { RUN_NOTHING, RUN_FILE, RUN_CODE, RUN_MODULE, RUN_STDIN, RUN_COMMAND };
+
+/* One field of the policy that an option sets. */
+struct run_set {
+	const char *flag, *path, *value;
+};
+
+struct run_options {
+	const char *policy, *dir, *report, *isolation;	/* NULL: not given */
+	bool quiet, verbose, help;
+	struct run_set *sets;
+	size_t n_sets;
+	enum run_what what;
+	char *text;		/* file, code or module */
+	char **args;		/* the rest of argv; for RUN_COMMAND all of the command */
+};
+
+/* 0, or an exit status after the mistake was told. The strings belong to argv. */
+int run_options_parse(int argc, char **argv, struct run_options *ret);
+void run_options_clear(struct run_options *o);
+void run_options_help(void);
 
 #endif

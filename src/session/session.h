@@ -12,7 +12,7 @@
 #include "jail/jail.h"
 #include "wire/wire.h"
 
-#define SESSION_SCRIPT_MAX (16u << 20)	/* bytes of a program's text */
+#define SESSION_SCRIPT_MAX SJ_SCRIPT_MAX
 #define SESSION_DENIED_MAX 64		/* distinct denials kept in a report */
 
 enum session_status {
