@@ -200,7 +200,9 @@ def add_data(tree):
         raise Trouble("no time zones in %s: install the package tzdata" % zones)
     tree.copy(zones, zones.lstrip("/"), ZONEINFO_DROP)
     if os.path.isdir("/usr/lib/locale/C.utf8"):
-        tree.copy("/usr/lib/locale/C.utf8", "usr/lib/locale/C.utf8")
+        # The name in LANG is tried first, the other spelling only after it failed.
+        tree.copy("/usr/lib/locale/C.utf8", "usr/lib/locale/C.UTF-8")
+        tree.link("C.UTF-8", "usr/lib/locale/C.utf8")
     for base in ("/usr/share/terminfo", "/usr/lib/terminfo", "/lib/terminfo"):
         for name in TERMINALS:
             entry = name[0] + "/" + name
