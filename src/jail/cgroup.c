@@ -17,9 +17,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "jail/cgroup_internal.h"
+
+#define JOIN_PAUSE_NS 50000
 
 /* ---- bookkeeping ------------------------------------------------------------- */
 
@@ -292,13 +295,14 @@ int cgroup_clone_fd(const struct cgroup *cg)
 	return -1;
 }
 
-size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_JOIN_MAX])
+size_t cgroup_join_fds(struct cgroup *cg, int ret_fds[CGROUP_JOIN_MAX])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < cg->n_dirs && n < CGROUP_JOIN_MAX; i++)
 		if (cg->dirs[i].join >= 0)
 			ret_fds[n++] = cg->dirs[i].join;
+	cg->joining = n > 0;
 	return n;
 }
 
@@ -325,34 +329,53 @@ static int move_in(struct cgroup *cg, pid_t pid, const char *self)
 	return r;
 }
 
-static int verify(struct cgroup *cg, pid_t pid, bool *ret_inside)
+static int look(const struct cgroup *cg, pid_t pid, char **ret_self, bool *ret_inside)
 {
 	_cleanup_free_ char *self = NULL;
 	char file[32];
+	bool inside = true;
 	int r;
 
 	(void)snprintf(file, sizeof(file), "%d/cgroup", (int)pid);
 	r = read_proc(cg, file, CGROUP_SELF_MAX, &self);
 	if (r < 0)
 		return r;
-	*ret_inside = true;
 	for (size_t i = 0; i < cg->n_dirs; i++)
-		*ret_inside = *ret_inside && is_inside(cg, &cg->dirs[i], self);
-	return *ret_inside ? 0 : move_in(cg, pid, self);
+		inside = inside && is_inside(cg, &cg->dirs[i], self);
+	*ret_self = steal_ptr(self);
+	*ret_inside = inside;
+	return 0;
+}
+
+static int verify(struct cgroup *cg, pid_t pid)
+{
+	const struct timespec pause = { .tv_nsec = JOIN_PAUSE_NS };
+	uint64_t deadline = io_now_us() + (cg->joining ? CGROUP_JOIN_US : 0);
+
+	for (bool moved = false;;) {
+		_cleanup_free_ char *self = NULL;
+		bool inside;
+		int r = look(cg, pid, &self, &inside);
+
+		if (r < 0 || inside)
+			return r;
+		if (moved)
+			return -EAGAIN;
+		if (io_now_us() < deadline) {
+			(void)nanosleep(&pause, NULL);
+			continue;
+		}
+		r = move_in(cg, pid, self);
+		if (r < 0)
+			return r;
+		moved = true;
+	}
 }
 
 int cgroup_attach(struct cgroup *cg, pid_t pid, struct sj_err *err)
 {
-	bool inside = true;
-	int r = 0;
+	int r = cg->n_dirs > 0 ? verify(cg, pid) : 0;
 
-	if (cg->n_dirs > 0)
-		r = verify(cg, pid, &inside);
-	if (r == 0 && !inside) {
-		r = verify(cg, pid, &inside);
-		if (r == 0 && !inside)
-			r = -EAGAIN;
-	}
 	if (r < 0) {
 		(void)err_set(err, -r, SJ_EXIT_SETUP, "E_CGROUP_ATTACH", "the jail could not be moved into its control group %s",
 			      cg->name);

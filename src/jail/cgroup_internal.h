@@ -21,6 +21,7 @@
 #define CGROUP_SWEEP_MAX 256			/* foreign directories looked at in one start, a hierarchy */
 #define CGROUP_ENABLE_TRIES 3
 #define CGROUP_LOCK_TRIES 50			/* a millisecond each */
+#define CGROUP_JOIN_US 50000u			/* how long a child may take for its first act */
 #define CGROUP_CLOSE_US 1000000u		/* how long rmdir may be refused after the last process died */
 #define CGROUP_PERIOD_US 100000u		/* of the CPU quota */
 #define CGROUP_QUOTA_MIN_US 1000u		/* the kernel refuses less; small shares take the long period */
@@ -128,6 +129,7 @@ struct cgroup {
 	char name[CGROUP_NAME_MAX];	/* the same in every hierarchy */
 	size_t prefix;			/* length of its fixed part */
 	bool named;
+	bool joining;			/* the child moves itself */
 	struct cgroup_dir dirs[CGROUP_CTLS];
 	size_t n_dirs;
 	struct cgroup_miss miss[CGROUP_CTLS];

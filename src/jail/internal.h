@@ -26,8 +26,11 @@ int cgroup_clone_fd(const struct cgroup *cg);
  * belong to cg and are close-on-exec. v2: none, the child is born inside.
  */
 #define CGROUP_JOIN_MAX 4
-size_t cgroup_join_fds(const struct cgroup *cg, int ret_fds[CGROUP_JOIN_MAX]);
-/* Read back that a process is inside; one that is not yet is moved first (the slow way). */
+size_t cgroup_join_fds(struct cgroup *cg, int ret_fds[CGROUP_JOIN_MAX]);
+/*
+ * Read back that a process is inside. Where it was to join by itself it is given a
+ * moment to do so; one that is still not inside is moved (the slow way).
+ */
 int cgroup_attach(struct cgroup *cg, pid_t pid, struct sj_err *err);
 /*
  * Which rung holds each limit: static strings, NULL where no cgroup does (or where there is no
