@@ -182,14 +182,14 @@ int call_resolve(const char *name)
 	if (nr != __NR_SCMP_ERROR)
 		return nr >= 0 ? nr : CALL_ELSEWHERE;
 	for (nr = FILTER_NEWEST + 1; nr < FILTER_CALLS_MAX; nr++)
-		if (strcmp(calls[nr].name, name) == 0)
+		if (named(nr) && strcmp(calls[nr].name, name) == 0)
 			return nr;
 	return CALL_UNKNOWN;
 }
 
 int filter_call_number(const char *name)
 {
-	int nr = *name ? call_resolve(name) : CALL_UNKNOWN;
+	int nr = call_resolve(name);
 
 	return nr >= 0 ? nr : -1;
 }

@@ -88,7 +88,7 @@ static void put(struct text *t, const char *fmt, ...)
 
 static const char *word_of(const char *prefix, uint64_t value)
 {
-	for (const struct word *w = words; w->name; w++)
+	for (const struct filter_word *w = filter_words; w->name; w++)
 		if (w->value == value && str_prefix(w->name, prefix))
 			return w->name;
 	return NULL;
@@ -99,7 +99,7 @@ static void put_flags(struct text *t, const struct kind *kind, uint64_t *rest, c
 {
 	if (!*kind->flags)
 		return;
-	for (const struct word *w = words; w->name; w++) {
+	for (const struct filter_word *w = filter_words; w->name; w++) {
 		if (!w->value || (w->value & kind->base) == w->value || (*rest & w->value) != w->value ||
 		    !str_prefix(w->name, kind->flags))
 			continue;

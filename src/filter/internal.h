@@ -31,12 +31,12 @@ uint64_t call_arg_mask(int nr, unsigned int index);
 
 /* ---- constants by name (words.c) ------------------------------------- */
 
-struct word {
+struct filter_word {
 	const char *name;
 	uint32_t value;
 };
 
-extern const struct word words[];	/* grouped by prefix; ends with a NULL name */
+extern const struct filter_word filter_words[];	/* grouped by prefix; ends with a NULL name */
 
 /* ---- one rule (rule.c) ----------------------------------------------- */
 

@@ -35,7 +35,7 @@
 #define V(name, value) { #name, value }
 
 /* Names of one kind begin alike. A value made of several bits comes before the bits. */
-const struct word words[] = {
+const struct filter_word filter_words[] = {
 	W(AF_UNIX), W(AF_INET), W(AF_AX25), W(AF_IPX), W(AF_APPLETALK), W(AF_NETROM),
 	W(AF_BRIDGE), W(AF_ATMPVC), W(AF_X25), W(AF_INET6), W(AF_ROSE), W(AF_KEY), W(AF_NETLINK),
 	W(AF_PACKET), W(AF_ATMSVC), W(AF_RDS), W(AF_PPPOX), W(AF_LLC), W(AF_IB), W(AF_MPLS),
