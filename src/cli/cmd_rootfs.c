@@ -13,31 +13,14 @@
 
 #define EXIT_DIFFERS 1
 
+#define SEE_HELP "see `smoljail rootfs --help`"
+
 static const char usage[] =
 	"usage: smoljail rootfs list              name and folder of every root\n"
 	"       smoljail rootfs path [NAME]       the folder of one\n"
 	"       smoljail rootfs verify [NAME]     compare it with its manifest; exit 1 if anything differs\n"
 	"\n"
 	"NAME is \"" SJ_ROOTFS_DEFAULT "\" when it is not given.\n";
-
-static int fail(const struct sj_err *err)
-{
-	fprintf(stderr, "smoljail: %s\n", err->what);
-	if (err->why[0])
-		fprintf(stderr, "  cause: %s\n", err->why);
-	if (err->fix[0])
-		fprintf(stderr, "  fix:   %s\n", err->fix);
-	return err->exit;
-}
-
-/* What was printed must have arrived: a full disk is no success. */
-static int finish(int status)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return status;
-	fprintf(stderr, "smoljail: cannot write to standard output: %m\n");
-	return SJ_EXIT_SETUP;
-}
 
 static void print_root(void *arg, const char *name, const char *path)
 {
@@ -52,9 +35,9 @@ static int list(const char *name)
 	(void)name;
 	if (sj_rootfs_list(print_root, NULL, &err) < 0) {
 		fflush(stdout);
-		return fail(&err);
+		return cli_fail(&err);
 	}
-	return finish(0);
+	return cli_finish(0);
 }
 
 static int path(const char *name)
@@ -63,9 +46,9 @@ static int path(const char *name)
 	struct sj_err err = { 0 };
 
 	if (sj_rootfs_path(name, &where, &err) < 0)
-		return fail(&err);
+		return cli_fail(&err);
 	puts(where);
-	return finish(0);
+	return cli_finish(0);
 }
 
 /* File names in a damaged root may be anything: nothing of them reaches the terminal raw. */
@@ -98,10 +81,10 @@ static int verify(const char *name)
 
 	if (n < 0) {
 		fflush(stdout);
-		return fail(&err);
+		return cli_fail(&err);
 	}
 	printf("%s: %zu entries checked, %d difference%s\n", name, checked, n, n == 1 ? "" : "s");
-	return finish(n ? EXIT_DIFFERS : 0);
+	return cli_finish(n ? EXIT_DIFFERS : 0);
 }
 
 static const struct {
@@ -114,22 +97,13 @@ static const struct {
 	{ "verify", 1, verify },
 };
 
-static int usage_error(const char *wrong, const char *word)
-{
-	fprintf(stderr, "smoljail: rootfs: %s", wrong);
-	if (word)
-		fprintf(stderr, " \"%s\"", word);
-	fprintf(stderr, "\n%s", usage);
-	return SJ_EXIT_USAGE;
-}
-
 int cmd_rootfs(int argc, char **argv)
 {
 	if (argc < 2)
-		return usage_error("say what to do", NULL);
+		return cli_refuse(SEE_HELP, "rootfs: say what to do: list, path or verify");
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		fputs(usage, stdout);
-		return finish(0);
+		return cli_finish(0);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		const char *name = argc > 2 ? argv[2] : SJ_ROOTFS_DEFAULT;
@@ -137,10 +111,10 @@ int cmd_rootfs(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].name) != 0)
 			continue;
 		if (argc - 2 > verbs[i].max_args)
-			return usage_error("unexpected argument", argv[2 + verbs[i].max_args]);
+			return cli_refuse(SEE_HELP, "rootfs: unexpected argument \"%s\"", argv[2 + verbs[i].max_args]);
 		if (name[0] == '-' && argc > 2)
-			return usage_error("unknown option", name);
+			return cli_refuse(SEE_HELP, "rootfs: unknown option \"%s\"", name);
 		return verbs[i].run(name);
 	}
-	return usage_error("unknown command", argv[1]);
+	return cli_refuse(SEE_HELP, "rootfs: unknown command \"%s\"", argv[1]);
 }

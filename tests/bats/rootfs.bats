@@ -129,7 +129,7 @@ make_root() {
 		run --separate-stderr "$SMOLJAIL" rootfs $args
 		[ "$status" -eq 2 ]
 		[ -z "$output" ]
-		[[ $stderr == *"usage: smoljail rootfs"* ]]
+		[[ $stderr == *"rootfs: "*"smoljail rootfs --help"* ]]
 	done
 	run "$SMOLJAIL" rootfs --help
 	[ "$status" -eq 0 ]
