@@ -78,10 +78,15 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/jail/%.o: EXTRA_CFLAGS = $(shell pkg-config --cflags libnl-route-3.0)
-$(BUILD)/obj/guest/%.o: EXTRA_CFLAGS = $(shell $(PYTHON) tools/python-flags cflags)
+$(BUILD)/obj/guest/%.o: EXTRA_CFLAGS = $(shell $(PYTHON) tools/python-flags cflags) -I$(BUILD)/gen
+$(BUILD)/obj/guest/prepare.o: $(BUILD)/gen/guest/frozen_modules.h
 
 # It carries these files inside itself (.incbin), which -MMD does not see.
 $(BUILD)/obj/policy/embed.o: $(wildcard policies/*.json)
+
+$(BUILD)/gen/guest/frozen_modules.h: tools/freeze-modules
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) $< >$@
 
 # ---- programs and libraries ----------------------------------------------
 

@@ -20,7 +20,8 @@
 
 #define WIRE_BOOT_MAGIC 0x736a4231u	/* "sjB1" */
 #define WIRE_BOOT_MAX (64u << 20)
-#define WIRE_ARGS_MAX 4096
+#define WIRE_BOOT_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)	/* <fcntl.h> */
+#define WIRE_ARGS_MAX 4096		/* arguments, and folders for sys.path */
 #define WIRE_CLAIM_SIZE 4096
 
 enum wire_mode {
@@ -82,10 +83,13 @@ struct wire_boot_spec {
 	size_t code_len;
 };
 
-/* Write the record into an empty memory file and seal it. 0 or -errno (-E2BIG past a maximum). */
+/*
+ * Write the record into an empty memory file (MFD_ALLOW_SEALING) and seal it. 0 or -errno: -E2BIG past a
+ * maximum; -EINVAL for an unknown mode or flag, no command, no name, or a NUL in the code of any mode but STDIN.
+ */
 int wire_boot_fill(int memfd, const struct wire_boot_spec *spec);
 
-/* A checked view of a boot record; pointers lead into `map`. Returns 0 or -EBADMSG. */
+/* A checked view of a boot record; pointers lead into `map` (aligned as mmap gives it). 0, -EBADMSG or -ENOMEM. */
 struct wire_boot_view {
 	const struct wire_boot *head;
 	const void *insns;

@@ -1,0 +1,73 @@
+/*
+ * internal.h - what the files of guest/ share
+ */
+#ifndef SMOLJAIL_GUEST_INTERNAL_H
+#define SMOLJAIL_GUEST_INTERNAL_H
+
+#include <linux/filter.h>
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+#define GUEST_NAME "smoljail-guest"	/* argv[0] that asks for a jailed program; any other is plain Python */
+#define GUEST_EXECUTABLE "/usr/bin/python3"	/* sys.executable: this very program under its other name */
+#define GUEST_WORK "/work"		/* folders inside the jail that can hold a program's own files */
+#define GUEST_PROJECT "/project"
+#define GUEST_PACKAGES "/packages"	/* then /packages-2, /packages-3, ... */
+
+struct guest {
+	struct wire_boot_view boot;
+	void *map;			/* the boot record */
+	size_t map_len;
+	struct wire_claim *claim;	/* shared with the host */
+};
+
+/* ---- before untrusted code (receive.c) ------------------------------ */
+
+/* Take the boot record and the claim page, close their descriptors. */
+void guest_receive(struct guest *g);
+/* Unmap the boot record. */
+void guest_forget(struct guest *g);
+/* Tell the host which step failed, and exit 125. */
+_noreturn_ void guest_fail(const char *step, int error);
+
+/* ---- the filter (confine.c, courier.c) ------------------------------ */
+
+/* The last step before untrusted code: filter, ready message, nothing open but 0, 1 and 2. */
+void guest_confine(const struct guest *g);
+
+/*
+ * A thread that was there before the filter and carries the listener out: the
+ * filter is the calling thread's alone, and may forbid sendmsg.
+ */
+#define COURIER_STACK 16384
+struct courier {
+	char stack[COURIER_STACK] __attribute__((aligned(64)));
+	uint32_t order;			/* futex; see courier.c */
+	uint32_t alive;			/* futex: the kernel clears it when the thread has ended */
+	int fd;				/* the listener */
+	bool sent;
+};
+int courier_start(struct courier *c);
+/* Send "ready" with the listener, or nothing when fd is -1. Returns when the thread is gone: was it sent? */
+bool courier_finish(struct courier *c, int fd);
+
+/* ---- what runs (exec.c, python.c, plain.c) -------------------------- */
+
+/* PATH lookup and execve; exits 126 or 127. */
+_noreturn_ void guest_exec(const struct guest *g);
+/* An initialised interpreter, ready for Py_RunMain(). */
+void guest_python(const struct guest *g);
+/* python3 as everybody knows it, for children of the jailed program. */
+int guest_plain(int argc, char **argv);
+
+/* ---- parts of the interpreter's start (Python errors: -1, set) ------ */
+
+/* Before Py_InitializeFromConfig(): what makes the start cheaper and changes nothing else. */
+void guest_python_prepare(void);
+/* exit, quit, help, copyright, credits, license, without the cost of site. */
+int guest_add_builtins(void);
+/* Note how the program ends in the claim page; main_file: of the program, as tracebacks name it. */
+int guest_watch_end(struct wire_claim *claim, const char *main_file);
+
+#endif
