@@ -54,8 +54,12 @@ static void say_cgroup(struct probe_walk *w, const struct probe_result *r)
 		snprintf(held + strlen(held), sizeof(held) - strlen(held), "%s%s by %.20s", n ? ", " : "", names[i], r->text[i]);
 		n++;
 	}
-	probe_say(w, "cgroup", n == ARRAY_LEN(names) ? PROBE_OK : PROBE_WARN, r->text[TEXT_WHY], r->text[TEXT_FIX], "%s",
-		  n ? held : "none that the caller may use");
+	if (n == ARRAY_LEN(names))
+		probe_say(w, "cgroup", PROBE_OK, NULL, NULL, "%s", held);
+	else
+		probe_say(w, "cgroup", PROBE_WARN, r->text[TEXT_WHY][0] ? r->text[TEXT_WHY] : "a controller is missing",
+			  r->text[TEXT_FIX][0] ? r->text[TEXT_FIX] : "docs/hosts.md, \"Control groups\"", "%s",
+			  n ? held : "none that the caller may use");
 }
 
 /* What a launch falls back to; the words are those of the report's "enforced_by". */
