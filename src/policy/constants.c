@@ -1,0 +1,223 @@
+/*
+ * constants.c - names for the numbers in rules about system calls
+ *
+ * Runs as: supervisor, outside the jail
+ * Trusts: the kernel's headers
+ * Never: gives a name two values
+ */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <linux/fs.h>
+#include <linux/futex.h>
+#include <linux/netlink.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+
+#include "policy/internal.h"
+
+struct constant {
+	const char *name;
+	uint32_t value;
+};
+
+/* Sorted by name. All of them are 32 bits wide in the kernel. */
+/* clang-format off */
+#define CONSTANTS(C) \
+	C(ADDR_COMPAT_LAYOUT) C(ADDR_LIMIT_32BIT) C(ADDR_LIMIT_3GB) C(ADDR_NO_RANDOMIZE) C(AF_ALG) \
+	C(AF_APPLETALK) C(AF_ATMPVC) C(AF_ATMSVC) C(AF_AX25) C(AF_BLUETOOTH) C(AF_CAIF) C(AF_CAN) C(AF_DECnet) \
+	C(AF_IB) C(AF_IEEE802154) C(AF_INET) C(AF_INET6) C(AF_IPX) C(AF_ISDN) C(AF_IUCV) C(AF_KCM) C(AF_KEY) \
+	C(AF_LLC) C(AF_LOCAL) C(AF_MAX) C(AF_MPLS) C(AF_NETLINK) C(AF_NETROM) C(AF_NFC) C(AF_PACKET) \
+	C(AF_PHONET) C(AF_PPPOX) C(AF_QIPCRTR) C(AF_RDS) C(AF_ROSE) C(AF_RXRPC) C(AF_SMC) C(AF_SNA) C(AF_TIPC) \
+	C(AF_UNIX) C(AF_UNSPEC) C(AF_VSOCK) C(AF_WANPIPE) C(AF_X25) C(AF_XDP) C(AT_EACCESS) C(AT_EMPTY_PATH) \
+	C(AT_REMOVEDIR) C(AT_SYMLINK_FOLLOW) C(AT_SYMLINK_NOFOLLOW) C(BLKGETSIZE64) C(BLKSSZGET) \
+	C(CLOCK_BOOTTIME) C(CLOCK_MONOTONIC) C(CLOCK_PROCESS_CPUTIME_ID) C(CLOCK_REALTIME) \
+	C(CLOCK_THREAD_CPUTIME_ID) C(CLONE_CHILD_CLEARTID) C(CLONE_CHILD_SETTID) C(CLONE_DETACHED) \
+	C(CLONE_FILES) C(CLONE_FS) C(CLONE_IO) C(CLONE_NEWCGROUP) C(CLONE_NEWIPC) C(CLONE_NEWNET) \
+	C(CLONE_NEWNS) C(CLONE_NEWPID) C(CLONE_NEWTIME) C(CLONE_NEWUSER) C(CLONE_NEWUTS) C(CLONE_PARENT) \
+	C(CLONE_PARENT_SETTID) C(CLONE_PIDFD) C(CLONE_PTRACE) C(CLONE_SETTLS) C(CLONE_SIGHAND) C(CLONE_SYSVSEM) \
+	C(CLONE_THREAD) C(CLONE_UNTRACED) C(CLONE_VFORK) C(CLONE_VM) C(EFD_CLOEXEC) C(EFD_NONBLOCK) \
+	C(EFD_SEMAPHORE) C(EPOLL_CLOEXEC) C(FDPIC_FUNCPTRS) C(FIBMAP) C(FICLONE) C(FICLONERANGE) \
+	C(FIDEDUPERANGE) C(FIFREEZE) C(FIGETBSZ) C(FIOASYNC) C(FIOCLEX) C(FIONBIO) C(FIONCLEX) C(FIONREAD) \
+	C(FITHAW) C(FS_IOC_GETFLAGS) C(FS_IOC_GETVERSION) C(FS_IOC_SETFLAGS) C(FUTEX_CLOCK_REALTIME) \
+	C(FUTEX_CMD_MASK) C(FUTEX_CMP_REQUEUE) C(FUTEX_CMP_REQUEUE_PI) C(FUTEX_LOCK_PI) C(FUTEX_LOCK_PI2) \
+	C(FUTEX_PRIVATE_FLAG) C(FUTEX_REQUEUE) C(FUTEX_TRYLOCK_PI) C(FUTEX_UNLOCK_PI) C(FUTEX_WAIT) \
+	C(FUTEX_WAIT_BITSET) C(FUTEX_WAIT_REQUEUE_PI) C(FUTEX_WAKE) C(FUTEX_WAKE_BITSET) C(FUTEX_WAKE_OP) \
+	C(F_ADD_SEALS) C(F_DUPFD) C(F_DUPFD_CLOEXEC) C(F_GETFD) C(F_GETFL) C(F_GETLEASE) C(F_GETLK) C(F_GETOWN) \
+	C(F_GETOWN_EX) C(F_GETPIPE_SZ) C(F_GETSIG) C(F_GET_RW_HINT) C(F_GET_SEALS) C(F_NOTIFY) C(F_OFD_GETLK) \
+	C(F_OFD_SETLK) C(F_OFD_SETLKW) C(F_SETFD) C(F_SETFL) C(F_SETLEASE) C(F_SETLK) C(F_SETLKW) C(F_SETOWN) \
+	C(F_SETOWN_EX) C(F_SETPIPE_SZ) C(F_SETSIG) C(F_SET_RW_HINT) C(GRND_INSECURE) C(GRND_NONBLOCK) \
+	C(GRND_RANDOM) C(IN_CLOEXEC) C(IN_NONBLOCK) C(IPC_CREAT) C(IPC_PRIVATE) C(IPC_RMID) C(IPC_SET) \
+	C(IPC_STAT) C(IPPROTO_ICMP) C(IPPROTO_ICMPV6) C(IPPROTO_IP) C(IPPROTO_IPV6) C(IPPROTO_MPTCP) \
+	C(IPPROTO_RAW) C(IPPROTO_SCTP) C(IPPROTO_TCP) C(IPPROTO_UDP) C(MADV_COLD) C(MADV_DODUMP) C(MADV_DOFORK) \
+	C(MADV_DONTDUMP) C(MADV_DONTFORK) C(MADV_DONTNEED) C(MADV_FREE) C(MADV_HUGEPAGE) C(MADV_HWPOISON) \
+	C(MADV_KEEPONFORK) C(MADV_MERGEABLE) C(MADV_NOHUGEPAGE) C(MADV_NORMAL) C(MADV_PAGEOUT) C(MADV_RANDOM) \
+	C(MADV_REMOVE) C(MADV_SEQUENTIAL) C(MADV_UNMERGEABLE) C(MADV_WILLNEED) C(MADV_WIPEONFORK) \
+	C(MAP_ANONYMOUS) C(MAP_FIXED) C(MAP_FIXED_NOREPLACE) C(MAP_GROWSDOWN) C(MAP_HUGETLB) C(MAP_LOCKED) \
+	C(MAP_NONBLOCK) C(MAP_NORESERVE) C(MAP_POPULATE) C(MAP_PRIVATE) C(MAP_SHARED) C(MAP_SHARED_VALIDATE) \
+	C(MAP_STACK) C(MAP_SYNC) C(MCL_CURRENT) C(MCL_FUTURE) C(MCL_ONFAULT) C(MFD_ALLOW_SEALING) \
+	C(MFD_CLOEXEC) C(MFD_HUGETLB) C(MMAP_PAGE_ZERO) C(MREMAP_DONTUNMAP) C(MREMAP_FIXED) C(MREMAP_MAYMOVE) \
+	C(MSG_DONTWAIT) C(MSG_NOSIGNAL) C(MSG_OOB) C(MSG_PEEK) C(NETLINK_AUDIT) C(NETLINK_CRYPTO) \
+	C(NETLINK_GENERIC) C(NETLINK_KOBJECT_UEVENT) C(NETLINK_NETFILTER) C(NETLINK_ROUTE) C(NETLINK_SOCK_DIAG) \
+	C(NETLINK_USERSOCK) C(NETLINK_XFRM) C(O_ACCMODE) C(O_APPEND) C(O_CLOEXEC) C(O_CREAT) C(O_DIRECT) \
+	C(O_DIRECTORY) C(O_DSYNC) C(O_EXCL) C(O_NOATIME) C(O_NOCTTY) C(O_NOFOLLOW) C(O_NONBLOCK) C(O_PATH) \
+	C(O_RDONLY) C(O_RDWR) C(O_SYNC) C(O_TMPFILE) C(O_TRUNC) C(O_WRONLY) C(PER_LINUX) C(PER_LINUX32) \
+	C(PRIO_PGRP) C(PRIO_PROCESS) C(PRIO_USER) C(PROT_EXEC) C(PROT_GROWSDOWN) C(PROT_GROWSUP) C(PROT_NONE) \
+	C(PROT_READ) C(PROT_WRITE) C(PR_CAPBSET_DROP) C(PR_CAPBSET_READ) C(PR_CAP_AMBIENT) \
+	C(PR_GET_CHILD_SUBREAPER) C(PR_GET_DUMPABLE) C(PR_GET_KEEPCAPS) C(PR_GET_NAME) C(PR_GET_NO_NEW_PRIVS) \
+	C(PR_GET_PDEATHSIG) C(PR_GET_SECCOMP) C(PR_GET_SECUREBITS) C(PR_GET_SPECULATION_CTRL) \
+	C(PR_GET_THP_DISABLE) C(PR_GET_TID_ADDRESS) C(PR_GET_TIMERSLACK) C(PR_GET_TIMING) C(PR_GET_TSC) \
+	C(PR_MCE_KILL) C(PR_PAC_RESET_KEYS) C(PR_SCHED_CORE) C(PR_SET_CHILD_SUBREAPER) C(PR_SET_DUMPABLE) \
+	C(PR_SET_ENDIAN) C(PR_SET_FPEMU) C(PR_SET_FP_MODE) C(PR_SET_IO_FLUSHER) C(PR_SET_KEEPCAPS) C(PR_SET_MM) \
+	C(PR_SET_NAME) C(PR_SET_NO_NEW_PRIVS) C(PR_SET_PDEATHSIG) C(PR_SET_PTRACER) C(PR_SET_SECCOMP) \
+	C(PR_SET_SECUREBITS) C(PR_SET_SPECULATION_CTRL) C(PR_SET_SYSCALL_USER_DISPATCH) \
+	C(PR_SET_TAGGED_ADDR_CTRL) C(PR_SET_THP_DISABLE) C(PR_SET_TIMERSLACK) C(PR_SET_TIMING) C(PR_SET_TSC) \
+	C(PR_SET_UNALIGN) C(PR_SET_VMA) C(PR_SET_VMA_ANON_NAME) C(PR_SVE_SET_VL) C(PR_TASK_PERF_EVENTS_DISABLE) \
+	C(PR_TASK_PERF_EVENTS_ENABLE) C(PTRACE_ATTACH) C(PTRACE_SEIZE) C(PTRACE_TRACEME) C(P_ALL) C(P_PGID) \
+	C(P_PID) C(P_PIDFD) C(READ_IMPLIES_EXEC) C(RENAME_EXCHANGE) C(RENAME_NOREPLACE) C(RENAME_WHITEOUT) \
+	C(RLIMIT_AS) C(RLIMIT_CORE) C(RLIMIT_CPU) C(RLIMIT_DATA) C(RLIMIT_FSIZE) C(RLIMIT_LOCKS) \
+	C(RLIMIT_MEMLOCK) C(RLIMIT_MSGQUEUE) C(RLIMIT_NICE) C(RLIMIT_NOFILE) C(RLIMIT_NPROC) C(RLIMIT_RSS) \
+	C(RLIMIT_RTPRIO) C(RLIMIT_RTTIME) C(RLIMIT_SIGPENDING) C(RLIMIT_STACK) C(SCHED_BATCH) C(SCHED_DEADLINE) \
+	C(SCHED_FIFO) C(SCHED_IDLE) C(SCHED_OTHER) C(SCHED_RR) C(SECCOMP_GET_ACTION_AVAIL) \
+	C(SECCOMP_GET_NOTIF_SIZES) C(SECCOMP_SET_MODE_FILTER) C(SECCOMP_SET_MODE_STRICT) C(SFD_CLOEXEC) \
+	C(SFD_NONBLOCK) C(SHM_EXEC) C(SHM_HUGETLB) C(SHM_LOCK) C(SHM_UNLOCK) C(SHORT_INODE) C(SIGABRT) \
+	C(SIGALRM) C(SIGCHLD) C(SIGCONT) C(SIGHUP) C(SIGINT) C(SIGKILL) C(SIGPIPE) C(SIGQUIT) C(SIGSEGV) \
+	C(SIGSTOP) C(SIGTERM) C(SIGUSR1) C(SIGUSR2) C(SIOCATMARK) C(SIOCGIFADDR) C(SIOCGIFBRDADDR) \
+	C(SIOCGIFCONF) C(SIOCGIFFLAGS) C(SIOCGIFHWADDR) C(SIOCGIFINDEX) C(SIOCGIFMTU) C(SIOCGIFNAME) \
+	C(SIOCGIFNETMASK) C(SIOCINQ) C(SIOCOUTQ) C(SIOCSIFFLAGS) C(SOCK_CLOEXEC) C(SOCK_DCCP) C(SOCK_DGRAM) \
+	C(SOCK_NONBLOCK) C(SOCK_PACKET) C(SOCK_RAW) C(SOCK_RDM) C(SOCK_SEQPACKET) C(SOCK_STREAM) C(SOL_SOCKET) \
+	C(SO_ATTACH_BPF) C(SO_ATTACH_FILTER) C(SO_KEEPALIVE) C(SO_PASSCRED) C(SO_PEERCRED) C(SO_RCVBUF) \
+	C(SO_RCVBUFFORCE) C(SO_REUSEADDR) C(SO_REUSEPORT) C(SO_SNDBUF) C(SO_SNDBUFFORCE) C(STICKY_TIMEOUTS) \
+	C(S_IFBLK) C(S_IFCHR) C(S_IFDIR) C(S_IFIFO) C(S_IFLNK) C(S_IFMT) C(S_IFREG) C(S_IFSOCK) C(S_ISGID) \
+	C(S_ISUID) C(S_ISVTX) C(TCFLSH) C(TCGETA) C(TCGETS) C(TCSBRK) C(TCSBRKP) C(TCSETA) C(TCSETS) C(TCSETSF) \
+	C(TCSETSW) C(TCXONC) C(TFD_CLOEXEC) C(TFD_NONBLOCK) C(TIOCCONS) C(TIOCEXCL) C(TIOCGETD) C(TIOCGPGRP) \
+	C(TIOCGPTN) C(TIOCGPTPEER) C(TIOCGSID) C(TIOCGWINSZ) C(TIOCINQ) C(TIOCLINUX) C(TIOCMGET) C(TIOCNOTTY) \
+	C(TIOCNXCL) C(TIOCOUTQ) C(TIOCSCTTY) C(TIOCSETD) C(TIOCSPGRP) C(TIOCSPTLCK) C(TIOCSTI) C(TIOCSWINSZ) \
+	C(UFFD_USER_MODE_ONLY) C(UNAME26) C(WHOLE_SECONDS)
+#define ERRORS(C) \
+	C(E2BIG) C(EACCES) C(EADDRNOTAVAIL) C(EAFNOSUPPORT) C(EAGAIN) C(EBADF) C(EBUSY) C(ECANCELED) C(ECHILD) \
+	C(ECONNREFUSED) C(EDQUOT) C(EEXIST) C(EFAULT) C(EFBIG) C(EINTR) C(EINVAL) C(EIO) C(EISDIR) C(ELOOP) \
+	C(EMFILE) C(EMLINK) C(ENETDOWN) C(ENETUNREACH) C(ENFILE) C(ENODEV) C(ENOENT) C(ENOEXEC) C(ENOLCK) \
+	C(ENOMEM) C(ENOSPC) C(ENOSYS) C(ENOTDIR) C(ENOTSOCK) C(ENOTTY) C(ENXIO) C(EOPNOTSUPP) C(EOVERFLOW) \
+	C(EPERM) C(EPIPE) C(EPROTONOSUPPORT) C(ERANGE) C(EROFS) C(ESOCKTNOSUPPORT) C(ESPIPE) C(ESRCH) \
+	C(ETIMEDOUT) C(ETXTBSY) C(EXDEV)
+/* clang-format on */
+
+#define VALUE_OF(name) { #name, (uint32_t)(name) },
+#define NAME_OF(name) #name,
+
+static const struct constant constants[] = { CONSTANTS(VALUE_OF) };
+static const char *const constant_names[] = { CONSTANTS(NAME_OF) };
+static const struct constant errors[] = { ERRORS(VALUE_OF) };
+static const char *const error_names[] = { ERRORS(NAME_OF) };
+
+static const struct constant *find(const char *name, size_t len)
+{
+	size_t low = 0, high = ARRAY_LEN(constants);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strncmp(name, constants[mid].name, len);
+
+		if (order == 0 && constants[mid].name[len] == '\0')
+			return &constants[mid];
+		if (order > 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static int digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+		return (c | 0x20) - 'a' + 10;
+	return 16;
+}
+
+static bool parse_integer(const char *text, size_t len, uint64_t *ret)
+{
+	bool hex = len > 2 && text[0] == '0' && (text[1] | 0x20) == 'x';
+	uint64_t base = hex ? 16 : 10, value = 0;
+
+	for (size_t i = hex ? 2 : 0; i < len; i++) {
+		uint64_t digit = (uint64_t)digit_of(text[i]);
+
+		if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
+			return false;
+	}
+	*ret = value;
+	return len > 0;
+}
+
+bool const_parse(const char *text, size_t len, uint64_t *ret)
+{
+	uint64_t value = 0, part;
+
+	for (size_t at = 0; at <= len;) {
+		const char *bar = memchr(text + at, '|', len - at);
+		size_t n = bar ? (size_t)(bar - text) - at : len - at;
+		const struct constant *c = n > 0 ? find(text + at, n) : NULL;
+
+		if (!c && !parse_integer(text + at, n, &part))
+			return false;
+		value |= c ? c->value : part;
+		at += n + 1;
+	}
+	*ret = value;
+	return true;
+}
+
+const char *const *const_names(size_t *ret_n)
+{
+	*ret_n = ARRAY_LEN(constant_names);
+	return constant_names;
+}
+
+int errno_number(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
+		if (strcmp(errors[i].name, name) == 0)
+			return (int)errors[i].value;
+	return 0;
+}
+
+const char *errno_word(int number)
+{
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
+		if ((int)errors[i].value == number)
+			return errors[i].name;
+	return NULL;
+}
+
+const char *const *errno_names(size_t *ret_n)
+{
+	*ret_n = ARRAY_LEN(error_names);
+	return error_names;
+}
