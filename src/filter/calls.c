@@ -142,19 +142,19 @@ static const struct call calls[FILTER_CALLS_MAX] = {
 #undef C
 #undef N
 
-static bool named(int nr)
+const char *call_name(int nr)
 {
-	return nr >= 0 && nr < FILTER_CALLS_MAX && calls[nr].name[0];
+	return nr >= 0 && nr < FILTER_CALLS_MAX && calls[nr].name[0] ? calls[nr].name : NULL;
 }
 
 bool call_known(int nr)
 {
-	return named(nr) && nr <= FILTER_NEWEST;
+	return call_name(nr) && nr <= FILTER_NEWEST;
 }
 
 const char *call_args(int nr)
 {
-	return named(nr) ? calls[nr].args : NULL;
+	return call_name(nr) ? calls[nr].args : NULL;
 }
 
 uint64_t call_arg_mask(int nr, unsigned int index)
@@ -168,21 +168,31 @@ uint64_t call_arg_mask(int nr, unsigned int index)
 
 const char *filter_call_name(int nr, char *buf, size_t len)
 {
-	if (named(nr))
-		snprintf(buf, len, "%s", calls[nr].name);
+	const char *name = call_name(nr);
+
+	if (name)
+		snprintf(buf, len, "%s", name);
 	else
 		snprintf(buf, len, "syscall_%d", nr);
 	return buf;
 }
 
+static bool is_named(int nr, const char *name)
+{
+	return call_name(nr) && strcmp(calls[nr].name, name) == 0;
+}
+
 int call_resolve(const char *name)
 {
+	/* By hash; a search of the table for each rule would take longer than all the rest. */
 	int nr = seccomp_syscall_resolve_name(name);
 
-	if (nr != __NR_SCMP_ERROR)
-		return nr >= 0 ? nr : CALL_ELSEWHERE;
+	if (nr != __NR_SCMP_ERROR && nr < 0)
+		return CALL_ELSEWHERE;
+	if (is_named(nr, name))
+		return nr;
 	for (nr = FILTER_NEWEST + 1; nr < FILTER_CALLS_MAX; nr++)
-		if (named(nr) && strcmp(calls[nr].name, name) == 0)
+		if (is_named(nr, name))
 			return nr;
 	return CALL_UNKNOWN;
 }
@@ -200,7 +210,7 @@ const char *call_nearest(const char *name)
 	size_t n = 0;
 
 	for (int nr = 0; nr < FILTER_CALLS_MAX; nr++)
-		if (named(nr))
+		if (call_name(nr))
 			names[n++] = calls[nr].name;
 	return str_nearest(name, names, n);
 }

@@ -12,6 +12,7 @@
 void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struct filter_verdict *ret)
 {
 	const struct policy_syscalls *s = &p->syscalls;
+	const char *name = call_name(nr);
 
 #ifdef __x86_64__
 	/* The x32 calls, a foreign architecture by another name. -1 is what a tracer sets to skip a call. */
@@ -20,8 +21,8 @@ void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struc
 		return;
 	}
 #endif
-	for (size_t i = 0; i < s->n_rules; i++)
-		if (call_resolve(s->rules[i].name) == nr && rule_matches(&s->rules[i], nr, args)) {
+	for (size_t i = 0; name && i < s->n_rules; i++)
+		if (strcmp(s->rules[i].name, name) == 0 && rule_matches(&s->rules[i], nr, args)) {
 			rule_verdict(p, &s->rules[i], nr, ret);
 			return;
 		}

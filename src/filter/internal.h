@@ -24,6 +24,7 @@
 
 int call_resolve(const char *name);
 const char *call_nearest(const char *name); /* for "did you mean"; NULL if none is close */
+const char *call_name(int nr);		/* NULL: no such call */
 bool call_known(int nr);
 const char *call_args(int nr);		/* one letter an argument; NULL: no such call */
 /* The bits of an argument that the kernel reads: 32 or 64 ones. */
