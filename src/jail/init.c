@@ -77,6 +77,7 @@ static int keep_socket(const struct launch *l)
 	return syscall(SYS_close_range, INIT_SOCK + 1, ~0u, 0) < 0 ? -errno : 0;
 }
 
+/* A descriptor that is readable when a child has ended; every signal is blocked. */
 static int watch_children(void)
 {
 	sigset_t all;
@@ -86,7 +87,7 @@ static int watch_children(void)
 		return -errno;
 	(void)sigemptyset(&all);
 	(void)sigaddset(&all, SIGCHLD);
-	return signalfd(-1, &all, SFD_CLOEXEC) < 0 ? -errno : 0;
+	return signalfd(-1, &all, SFD_CLOEXEC);
 }
 
 /* The end of the main program is the end of the jail: when pid 1 exits the kernel kills all others. */
@@ -128,9 +129,11 @@ void init_main(const struct launch *l, pid_t guest)
 
 	(void)prctl(PR_SET_NAME, "smoljail-init", 0, 0, 0);
 	scrub(l);
-	if (keep_socket(l) < 0 || watch_children() < 0 || confine() < 0)
+	if (keep_socket(l) < 0)
 		_exit(SJ_EXIT_SETUP);
-	fds[1].fd = INIT_SOCK + 1;
+	fds[1].fd = watch_children();
+	if (fds[1].fd < 0 || confine() < 0)
+		_exit(SJ_EXIT_SETUP);
 	reap(guest);
 	for (;;) {
 		if (syscall(SYS_ppoll, fds, 2, NULL, NULL, sizeof(uint64_t)) < 0)
