@@ -22,7 +22,7 @@
  * and nothing is ever swapped. Kernels without swap accounting do not have it;
  * there a swappiness of 0 keeps the group's reclaim away from swap.
  */
-static int limit_memory(int dir, const struct jail_limits *l, const char **ret_file)
+static int v1_memory(int dir, const struct jail_limits *l, const char **ret_file)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t both = l->memory > UINT64_MAX - l->swap ? UINT64_MAX : l->memory + l->swap;
@@ -59,7 +59,7 @@ static bool ancestor_is_tighter(int dir, uint64_t quota, uint64_t period)
 	return false;
 }
 
-static int limit_cpu(int dir, const struct jail_limits *l, const char **ret_file)
+static int v1_cpu(int dir, const struct jail_limits *l, const char **ret_file)
 {
 	uint64_t quota, period;
 	int r;
@@ -75,16 +75,16 @@ static int limit_cpu(int dir, const struct jail_limits *l, const char **ret_file
 	return r == -EINVAL && ancestor_is_tighter(dir, quota, period) ? 0 : r;
 }
 
-static int limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, const char **ret_file)
+static int v1_limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, const char **ret_file)
 {
 	switch (ctl) {
 	case CGROUP_MEMORY:
-		return limit_memory(dir, l, ret_file);
+		return v1_memory(dir, l, ret_file);
 	case CGROUP_PIDS:
 		*ret_file = "pids.max";
 		return cgroup_set_u64(dir, *ret_file, l->pids, 0);
 	case CGROUP_CPU:
-		return limit_cpu(dir, l, ret_file);
+		return v1_cpu(dir, l, ret_file);
 	case CGROUP_CPUACCT:
 	case CGROUP_CTLS:
 		break;
@@ -94,7 +94,7 @@ static int limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, cons
 
 /* ---- counters ------------------------------------------------------------------ */
 
-static void sample_memory(struct cgroup *cg, int dir, struct jail_usage *ret)
+static void v1_sample_memory(struct cgroup *cg, int dir, struct jail_usage *ret)
 {
 	char text[CGROUP_FILE_MAX];
 	uint64_t v, hits;
@@ -112,7 +112,7 @@ static void sample_memory(struct cgroup *cg, int dir, struct jail_usage *ret)
 	}
 }
 
-static void sample_pids(struct cgroup *cg, int dir, struct jail_usage *ret)
+static void v1_sample_pids(struct cgroup *cg, int dir, struct jail_usage *ret)
 {
 	char text[CGROUP_FILE_MAX];
 	uint64_t v;
@@ -127,7 +127,7 @@ static void sample_pids(struct cgroup *cg, int dir, struct jail_usage *ret)
 }
 
 /* The total is exact; how it divides is known in clock ticks only. */
-static void sample_cpu(int dir, struct jail_usage *ret)
+static void v1_sample_cpu(int dir, struct jail_usage *ret)
 {
 	char text[CGROUP_FILE_MAX];
 	uint64_t ns, user, sys;
@@ -145,17 +145,17 @@ static void sample_cpu(int dir, struct jail_usage *ret)
 	ret->user_us = ret->cpu_us - ret->sys_us;
 }
 
-static void sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret)
+static void v1_sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret)
 {
 	if (d->ctls & CGROUP_BIT(CGROUP_MEMORY))
-		sample_memory(cg, d->fd, ret);
+		v1_sample_memory(cg, d->fd, ret);
 	if (d->ctls & CGROUP_BIT(CGROUP_PIDS))
-		sample_pids(cg, d->fd, ret);
+		v1_sample_pids(cg, d->fd, ret);
 	if (d->ctls & CGROUP_BIT(CGROUP_CPUACCT))
-		sample_cpu(d->fd, ret);
+		v1_sample_cpu(d->fd, ret);
 }
 
-const struct cgroup_ops cgroup_v1_ops = { .word = "cgroup1", .limit = limit, .sample = sample };
+const struct cgroup_ops cgroup_v1_ops = { .word = "cgroup1", .limit = v1_limit, .sample = v1_sample };
 
 /* ---- directories ------------------------------------------------------------------ */
 

@@ -31,7 +31,7 @@
 
 /* ---- limits ------------------------------------------------------------------ */
 
-static int limit_memory(int dir, const struct jail_limits *l, const char **ret_file)
+static int v2_memory(int dir, const struct jail_limits *l, const char **ret_file)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int r;
@@ -50,14 +50,14 @@ static int limit_memory(int dir, const struct jail_limits *l, const char **ret_f
 	return 0;
 }
 
-static int limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, const char **ret_file)
+static int v2_limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, const char **ret_file)
 {
 	char text[CGROUP_VALUE_MAX];
 	uint64_t quota, period;
 
 	switch (ctl) {
 	case CGROUP_MEMORY:
-		return limit_memory(dir, l, ret_file);
+		return v2_memory(dir, l, ret_file);
 	case CGROUP_PIDS:
 		*ret_file = "pids.max";
 		return cgroup_set_u64(dir, *ret_file, l->pids, 0);
@@ -75,7 +75,7 @@ static int limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, cons
 
 /* ---- counters ------------------------------------------------------------------ */
 
-static void sample_cpu(int dir, struct jail_usage *ret)
+static void v2_sample_cpu(int dir, struct jail_usage *ret)
 {
 	char text[CGROUP_FILE_MAX];
 
@@ -98,11 +98,11 @@ static bool peak(int dir, const char *peak_file, const char *current_file, uint6
 	return true;
 }
 
-static void sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret)
+static void v2_sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret)
 {
 	char text[CGROUP_FILE_MAX];
 
-	sample_cpu(d->fd, ret);
+	v2_sample_cpu(d->fd, ret);
 	if (d->ctls & CGROUP_BIT(CGROUP_MEMORY)) {
 		if (peak(d->fd, "memory.peak", "memory.current", &cg->memory_seen))
 			ret->memory_peak = cg->memory_seen;
@@ -119,7 +119,7 @@ static void sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail_us
 	}
 }
 
-const struct cgroup_ops cgroup_v2_ops = { .word = "cgroup2", .limit = limit, .sample = sample };
+const struct cgroup_ops cgroup_v2_ops = { .word = "cgroup2", .limit = v2_limit, .sample = v2_sample };
 
 /* ---- a base that may carry jails -------------------------------------------------- */
 

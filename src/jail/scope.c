@@ -19,6 +19,7 @@
 #include "jail/cgroup_internal.h"
 
 #define SYSTEM_BUS "/run/dbus/system_bus_socket"
+#define SYSTEMD_RUNS "run/systemd/system"
 #define POLL_PAUSE_US 500u
 #define POLL_PAUSE_MAX_US 10000u
 
@@ -39,14 +40,17 @@ static int take_path(const char *path, size_t len, char *ret, size_t size)
 }
 
 /* The user's own manager listens in the runtime folder; the variable may name a bus without systemd. */
-static int find_bus(char *ret, size_t size)
+static int find_bus(const struct cgroup_env *env, char *ret, size_t size)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR"), *bus = getenv("DBUS_SESSION_BUS_ADDRESS");
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	int n;
 
+	if (faccessat(env->root, SYSTEMD_RUNS, F_OK, 0) < 0)
+		return -ENOENT;
 	if (geteuid() == 0)
-		return take_path(SYSTEM_BUS, strlen(SYSTEM_BUS), ret, size);
+		return faccessat(env->root, SYSTEM_BUS + 1, F_OK, 0) < 0 ? -ENOENT :
+		       take_path(SYSTEM_BUS, strlen(SYSTEM_BUS), ret, size);
 	if (dir) {
 		n = snprintf(path, sizeof(path), "%s/bus", dir);
 		if (n > 0 && (size_t)n < sizeof(path) && access(path, W_OK) == 0)
@@ -188,7 +192,7 @@ int scope_enter(const struct cgroup_env *env, const char *name, const char **ret
 {
 	uint64_t deadline = io_now_us() + SCOPE_DEADLINE_US;
 	char bus[sizeof(((struct sockaddr_un *)0)->sun_path)], unit[CGROUP_NAME_MAX + 8];
-	int r = find_bus(bus, sizeof(bus));
+	int r = find_bus(env, bus, sizeof(bus));
 
 	if (r < 0)	/* no systemd to ask: the reason of the rung above stands */
 		return r;
