@@ -134,28 +134,3 @@ void emit_rule(struct emit *e, const struct policy_rule *rule, int nr, uint32_t 
 			insn->jf = (uint8_t)(e->n - at - 1);
 	}
 }
-
-void emit_default(struct emit *e, uint32_t known)
-{
-	int nr = 0;
-
-	emit_insn(e, LOAD, offsetof(struct seccomp_data, nr), 0, 0);
-	while (nr <= FILTER_NEWEST) {
-		int first, last;
-
-		while (nr <= FILTER_NEWEST && !call_known(nr))
-			nr++;
-		first = nr;
-		while (call_known(nr))
-			nr++;
-		last = nr - 1;
-		if (last < first)
-			break;
-		/* Ranges ascend: below this one is a hole, above it the next one decides. */
-		emit_insn(e, JUMP(BPF_JGT), (uint32_t)last, 3, 0);
-		emit_insn(e, JUMP(BPF_JGE), (uint32_t)first, 0, 1);
-		emit_insn(e, RETURN, known, 0, 0);
-		emit_insn(e, RETURN, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
-	}
-	emit_insn(e, RETURN, SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
-}

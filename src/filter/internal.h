@@ -60,7 +60,5 @@ struct emit {
 void emit_insn(struct emit *e, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf);
 /* Return `ret` where all conditions of the rule hold, else go on with what comes next. */
 void emit_rule(struct emit *e, const struct policy_rule *rule, int nr, uint32_t ret);
-/* Answer for numbers that no rule names: `known` for known calls, else ENOSYS. */
-void emit_default(struct emit *e, uint32_t known);
 
 #endif

@@ -273,6 +273,29 @@ static void test_size(void)
 	free(rules);
 }
 
+/* Every second call, so that the tree is as large as it can be and jumps are long. */
+static void test_alternating(void)
+{
+	struct policy_rule rules[FILTER_CALLS_MAX];
+	_cleanup_filter_ struct filter_prog prog = { 0 };
+	static const uint64_t none[6];
+	size_t n = 0, bad = 0;
+	const struct policy *p;
+
+	for (int nr = 0; nr < FILTER_CALLS_MAX; nr += 2)
+		if (call_name(nr))
+			rules[n++] = (struct policy_rule){ .name = (char *)call_name(nr), .action = POLICY_ALLOW };
+	p = policy_of(rules, n);
+	is_int(0, filter_compile(p, false, &prog, NULL), "every second call: compiles");
+	ok(sim_valid(&prog), "every second call: the kernel would load %u instructions", prog.len);
+	for (int nr = 0; nr < FILTER_CALLS_MAX; nr++) {
+		uint32_t want = call_name(nr) && nr % 2 == 0 ? ALLOW : ERRNO((uint32_t)(call_known(nr) ? EPERM : ENOSYS));
+
+		bad += sim_run(&prog, nr, none) != want;
+	}
+	is_int(0, bad, "every second call: every answer is right");
+}
+
 /* ---- random rules ---------------------------------------------------- */
 
 static uint64_t seed = 0x9e3779b97f4a7c15;
@@ -411,6 +434,7 @@ int main(void)
 	test_conjunction();
 	test_refused();
 	test_size();
+	test_alternating();
 	test_random();
 	test_names();
 	return done();
