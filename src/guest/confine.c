@@ -5,6 +5,7 @@
  * Trusts: the boot record
  * Never: returns without the filter, or with a descriptor above 2 open
  */
+#include <patchlevel.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/close_range.h>
@@ -44,7 +45,7 @@ static void unlisten(struct sock_filter *insns, size_t n)
 
 static void say_ready(void)
 {
-	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC };
+	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .step = PY_VERSION };
 
 	/* write works under every filter; a socket call might not. */
 	if (write(WIRE_SYNC_FD, &ready, sizeof(ready)) != (ssize_t)sizeof(ready))

@@ -6,6 +6,7 @@
  * Never: is alive when the program starts; calls anything but futex and sendmsg
  */
 #include <limits.h>
+#include <patchlevel.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void futex_wait(uint32_t *word, uint32_t value)
 
 static bool send_listener(int fd)
 {
-	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .notify = 1 };
+	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .notify = 1, .step = PY_VERSION };
 	struct iovec iov = { .iov_base = &ready, .iov_len = sizeof(ready) };
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(_Alignof(struct cmsghdr)))) = { 0 };
 	struct msghdr msg = {

@@ -128,10 +128,15 @@ static bool answer_one(struct session *s)
 	return true;
 }
 
-void denied_batch(struct session *s)
+void denied_batch(struct session *s, short revents)
 {
 	int n = 0;
 
+	/* Nobody is left under the filter. */
+	if (!(revents & POLLIN)) {
+		base_closep(&s->listener);
+		return;
+	}
 	/* Without a listener the kernel answers ENOSYS: still a refusal. */
 	if (!s->rep->denied_total && !sizes_fit()) {
 		s->rep->denied_counted = false;
@@ -140,6 +145,4 @@ void denied_batch(struct session *s)
 	}
 	while (n < SESSION_DENIED_BATCH && answer_one(s))
 		n++;
-	if (n == 0 && (events_now(s->listener) & (POLLHUP | POLLERR)))
-		base_closep(&s->listener);
 }

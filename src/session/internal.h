@@ -158,7 +158,7 @@ struct session {
 /* Runs until the jail's streams have ended. Negative: the set-up failed, err is filled, nothing ran. */
 int loop_run(struct session *s, struct sj_err *err);
 
-void denied_batch(struct session *s);
+void denied_batch(struct session *s, short revents);
 
 /* ---- what happened (verdict.c, hint.c) ------------------------------- */
 
@@ -169,6 +169,7 @@ struct verdict_in {
 	bool exited;			/* wait_status is valid */
 	int wait_status;
 	enum wire_mode mode;
+	const char *command;		/* MODE_EXEC: its first word */
 	const struct jail_usage *usage;
 	const struct jail_enforced *enforced;
 	const struct wire_claim *claim;	/* strings terminated */

@@ -160,9 +160,6 @@ static int guest_fault(const struct wire_ready *ready, struct sj_err *err)
 	char step[sizeof(ready->step) + 1] = { 0 };
 
 	memcpy(step, ready->step, sizeof(ready->step));
-	/* Another supervisor's listener is above us: do without ours. */
-	if (ready->error == EBUSY)
-		return err_set(err, EBUSY, SJ_EXIT_SETUP, "E_NOTIFY_BUSY", "the guest could not start: %s", step);
 	err_set(err, ready->error, SJ_EXIT_SETUP, "E_GUEST_START", "the guest could not start: %s", step);
 	err_why(err, "%s", strerror(ready->error));
 	return -(ready->error > 0 ? ready->error : EIO);
@@ -210,8 +207,11 @@ static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
 		return guest_nonsense(err);
 	if (ready.error)
 		return guest_fault(&ready, err);
-	if (s->rep->denied_counted != (n_fds == 1) || ready.notify != n_fds)
+	if (ready.notify != n_fds)
 		return guest_nonsense(err);
+	/* Without a listener (another one is above us) calls are refused all the same, but unseen. */
+	s->rep->denied_counted = n_fds == 1;
+	text_clean(ready.step, sizeof(ready.step), s->rep->python, sizeof(s->rep->python), true);
 	become_ready(s, now);
 	return 0;
 }
@@ -313,7 +313,7 @@ static void serve_output(struct session *s, struct relay *r, uint64_t now)
 	stop_hard(s, STOP_OUTPUT, now);
 }
 
-static int serve(struct session *s, enum fd_kind kind, uint64_t now, struct sj_err *err)
+static int serve(struct session *s, enum fd_kind kind, short revents, uint64_t now, struct sj_err *err)
 {
 	switch (kind) {
 	case FD_SIGNALS:
@@ -322,7 +322,7 @@ static int serve(struct session *s, enum fd_kind kind, uint64_t now, struct sj_e
 	case FD_SYNC:
 		return serve_sync(s, now, err);
 	case FD_LISTENER:
-		denied_batch(s);
+		denied_batch(s, revents);
 		return 0;
 	case FD_IN:
 		relay_pump(&s->io.in, NULL, now);
@@ -433,7 +433,8 @@ int loop_run(struct session *s, struct sj_err *err)
 			return too_slow(err);
 		serve_time(s, now);
 		for (int kind = 0; r > 0 && kind < FD_KINDS; kind++) {
-			int e = p[kind].revents ? serve(s, (enum fd_kind)kind, now, err) : 0;
+			short revents = p[kind].revents;
+			int e = revents ? serve(s, (enum fd_kind)kind, revents, now, err) : 0;
 
 			if (e < 0)
 				return e;

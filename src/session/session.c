@@ -130,7 +130,7 @@ static const void *insns_of(const struct filter_prog *prog)
 	return prog->insns;
 }
 
-static int fill_boot_record(struct session *s, bool notify, struct sj_err *err)
+static int fill_boot_record(struct session *s, struct sj_err *err)
 {
 	_cleanup_filter_ struct filter_prog prog = { 0 };
 	const struct session_run *run = s->run;
@@ -138,13 +138,13 @@ static int fill_boot_record(struct session *s, bool notify, struct sj_err *err)
 	const char *name = run->mode == WIRE_MODE_FILE ? s->prep.target : run->target;
 	struct wire_boot_spec spec = {
 		.mode = run->mode,
-		.flags = (s->io.line_buffered ? WIRE_LINE_BUFFERED : 0u) | (notify ? WIRE_NOTIFY : 0u),
+		.flags = WIRE_NOTIFY | (s->io.line_buffered ? WIRE_LINE_BUFFERED : 0u),
 		.args = s->prep.args,
 		.paths = s->prep.paths,
 		.code = named ? name : run->code,
 		.code_len = named ? strlen(name) : run->code_len,
 	};
-	int r = filter_compile(s->policy, notify, &prog, err);
+	int r = filter_compile(s->policy, true, &prog, err);
 
 	if (r < 0)
 		return r;
@@ -223,7 +223,7 @@ static int start_jail(struct session *s, struct sj_err *err)
 	return r;
 }
 
-static int start(struct session *s, bool notify, struct sj_err *err)
+static int start(struct session *s, struct sj_err *err)
 {
 	int r = prep_build(&s->prep, s->run, err);
 
@@ -236,7 +236,7 @@ static int start(struct session *s, bool notify, struct sj_err *err)
 	if (r == 0)
 		r = start_jail(s, err);
 	if (r == 0)
-		r = fill_boot_record(s, notify, err);
+		r = fill_boot_record(s, err);
 	if (r == 0)
 		r = jail_go(s->jail, err);
 	return r;
@@ -271,6 +271,7 @@ static void judge(struct session *s, bool disk_full)
 	struct verdict_in in = {
 		.stop = s->stop, .stop_signal = s->stop_signal, .interrupts = s->interrupts,
 		.exited = s->exited, .wait_status = s->wait_status, .mode = s->run->mode,
+		.command = s->run->args && s->run->args[0] ? s->run->args[0] : "",
 		.usage = &rep->usage, .enforced = &rep->enforced, .claim = &rep->claim,
 		.disk_full = disk_full, .policy = s->policy,
 	};
@@ -316,8 +317,7 @@ static void session_clear(struct session *s)
 	signals_restore(s);
 }
 
-/* One attempt. -EBUSY from a guest that could not have its listener leads to a second one without. */
-static int attempt(const struct session_run *run, bool notify, struct session_report *ret, struct sj_err *err)
+static int attempt(const struct session_run *run, struct session_report *ret, struct sj_err *err)
 {
 	struct session s = {
 		.run = run, .policy = run->policy, .rep = ret, .io = SESSION_STDIO_INIT,
@@ -327,8 +327,7 @@ static int attempt(const struct session_run *run, bool notify, struct session_re
 	};
 	int r;
 
-	ret->denied_counted = notify;
-	r = start(&s, notify, err);
+	r = start(&s, err);
 	if (r == 0)
 		r = loop_run(&s, err);
 	if (r == 0)
@@ -351,9 +350,7 @@ int session_run(const struct session_run *run, struct session_report *ret, struc
 	int r;
 
 	*ret = (struct session_report){ .exit_code = -1 };
-	r = attempt(run, true, ret, &own);
-	if (r == -EBUSY && strcmp(own.id, "E_NOTIFY_BUSY") == 0)
-		r = attempt(run, false, ret, &own);
+	r = attempt(run, ret, &own);
 	if (r == 0)
 		return 0;
 	session_report_refused(ret, &own);

@@ -275,9 +275,9 @@ static void say_exec(const struct verdict_in *in, char *ret, size_t len)
 	int error = in->claim->line;
 
 	if (error == ENOENT)
-		snprintf(ret, len, "command not found in the root \"%s\"", in->policy->files.root);
+		snprintf(ret, len, "%.200s: not found in the root \"%s\"", in->command, in->policy->files.root);
 	else
-		snprintf(ret, len, "the command could not be executed: %s", strerror(error));
+		snprintf(ret, len, "%.200s: cannot be executed: %s", in->command, strerror(error));
 }
 
 static void say_error(const struct verdict_in *in, char *ret, size_t len)

@@ -52,7 +52,7 @@ struct wire_ready {
 	uint32_t magic;
 	uint32_t notify;	/* 1: one descriptor rides along, the listener */
 	int32_t error;		/* errno of a step that failed, 0 = ready */
-	char step[60];		/* which one */
+	char step[60];		/* which one; without an error the interpreter's version, such as "3.11.2" */
 };
 
 enum wire_outcome {
