@@ -34,7 +34,7 @@ AT_FDCWD, RENAME_EXCHANGE, PT_INTERP = -100, 2, 3
 # Not needed by anything in the root itself: binary wheels expect them of the system.
 WHEEL_LIBRARIES = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1",
                    "libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6")
-WHEEL_LIBRARIES_IF_THERE = ("libgomp.so.1", "libatomic.so.1")
+WHEEL_LIBRARIES_IF_THERE = ("libz.so.1", "libexpat.so.1", "libgomp.so.1", "libatomic.so.1")
 ZONEINFO_DROP = ("right", "posix", "localtime", "posixrules")
 TERMINALS = ("ansi", "dumb", "linux", "rxvt", "rxvt-unicode-256color", "screen", "screen-256color", "tmux",
              "tmux-256color", "vt100", "vt220", "xterm", "xterm-256color", "xterm-color")
