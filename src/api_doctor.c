@@ -13,6 +13,8 @@
 #include "root/root.h"
 #include "session/session.h"
 
+#define REHEARSAL_WALL "10s"	/* far more than an empty program takes anywhere */
+
 struct doctor {
 	sj_doctor_fact_fn *fn;
 	void *arg;
@@ -78,6 +80,7 @@ static void tell_root(struct doctor *d)
 /* One real run of an empty program: what the single probes cannot know, this does. */
 static void tell_rehearsal(struct doctor *d)
 {
+	static const struct policy_set sets[] = { { .path = "limits.wall", .value = REHEARSAL_WALL } };
 	static char code[] = "pass";
 	struct session_run run = { .mode = WIRE_MODE_CODE, .code = code, .code_len = sizeof(code) - 1, .stdio = { -1, -1, -1 } };
 	_cleanup_free_ struct session_report *report = calloc(1, sizeof(*report));
@@ -88,7 +91,7 @@ static void tell_rehearsal(struct doctor *d)
 
 	if (!report)
 		return;
-	r = policy_load("python", NULL, 0, &policy, &err);
+	r = policy_load("python", sets, ARRAY_LEN(sets), &policy, &err);
 	if (r == 0) {
 		run.policy = policy;
 		r = session_run(&run, report, &err);

@@ -39,15 +39,6 @@ static const char *const overall_sentences[] = {
 	[SJ_STATE_FAIL] = "jails cannot run here: the first [fail] above says why",
 };
 
-/* What was printed must have arrived: a full disk is no success. */
-static int finish(int status)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return status;
-	fprintf(stderr, "smoljail: cannot write to standard output: %m\n");
-	return SJ_EXIT_SETUP;
-}
-
 /* ---- for people ----------------------------------------------------------- */
 
 static void print_fact(void *arg, const struct sj_fact *f)
@@ -84,7 +75,7 @@ static int text(void)
 	enum sj_state state = sj_doctor(print_fact, note_policy, &policies);
 
 	printf("\npolicies that can run: %s\n%s\n", policies.len ? policies.data : "none", overall_sentences[state]);
-	return finish((int)state);
+	return cli_finish((int)state);
 }
 
 /* ---- for programs ----------------------------------------------------------- */
@@ -133,7 +124,7 @@ static int json(void)
 		return SJ_EXIT_SETUP;
 	}
 	putchar('\n');
-	return finish((int)state);
+	return cli_finish((int)state);
 }
 
 /* ---- the steps of a launch --------------------------------------------------- */
@@ -145,13 +136,13 @@ static int phases(void)
 	printf("%-17s %-21s %s\n", "PHASE", "RUNS AS", "TAKES AWAY");
 	for (size_t i = 0; sj_doctor_phase(i, &p); i++)
 		printf("%-17s %-21s %s\n", p.name, p.runs_as, p.takes_away);
-	return finish(0);
+	return cli_finish(0);
 }
 
 static int help(void)
 {
 	fputs(usage, stdout);
-	return finish(0);
+	return cli_finish(0);
 }
 
 static const struct {
@@ -171,6 +162,5 @@ int cmd_doctor(int argc, char **argv)
 	for (size_t i = 0; argc == 2 && i < ARRAY_LEN(modes); i++)
 		if (strcmp(argv[1], modes[i].flag) == 0)
 			return modes[i].run();
-	fprintf(stderr, "smoljail: doctor: unexpected \"%s\"\n%s", argv[argc - 1], usage);
-	return SJ_EXIT_USAGE;
+	return cli_refuse("smoljail doctor --help", "doctor: unexpected \"%s\"", argv[argc - 1]);
 }
