@@ -57,17 +57,16 @@ print(any(b"canary-4711" in open(p,"rb").read() for p in glob.glob("/proc/[0-9]*
 
 @test "root's jail is not root outside" {
 	[ "$(id -u)" = 0 ] || skip "not root"
-	"$SMOLJAIL" run -c 'print(1, flush=True); input()' < <(sleep 3) >out.txt &
-	local pid=$!
+	"$SMOLJAIL" run -c 'print(1, flush=True); import time; time.sleep(30)' >out.txt &
+	local pid=$! init uid
 	for _ in $(seq 50); do [ -s out.txt ] && break; sleep 0.1; done
-	local init guest
-	init=$(cat /proc/$pid/task/$pid/children)
-	guest=$(cat /proc/${init// /}/task/${init// /}/children)
-	local uid
-	uid=$(awk '/^Uid:/ { print $2 }' "/proc/${guest// /}/status")
-	kill $pid
-	wait $pid || true
-	[ "$uid" -ge 1879048192 ] || fail_with "uid $uid"
+	init=$(tr -d ' ' </proc/$pid/task/$pid/children)
+	for pid in "$init" "$(tr -d ' ' <"/proc/$init/task/$init/children")"; do
+		uid=$(awk '/^Uid:/ { print $2 }' "/proc/$pid/status")
+		[ "$uid" -ge 1879048192 ] || fail_with "uid $uid"
+	done
+	kill %1
+	wait %1 || true
 }
 
 @test "namespaces cannot be made or joined" {

@@ -57,8 +57,8 @@ refused() {
 	}
 	check '{"name":"t","limts":{}}' limits
 	check '{"name":"t","limits":{"memroy":"1M"}}' memory
-	check '{"name":"t","limits":{"memory":true}}' /limits/memory
-	check '{"name":"t","limits":{"pids":1000000000}}' /limits/pids
+	check '{"name":"t","limits":{"memory":true}}' limits.memory
+	check '{"name":"t","limits":{"pids":1000000000}}' limits.pids
 	check '{"name":"t","name":"u"}' name
 	check '{"name":"t"' p.json
 	check "$(printf '[%.0s' $(seq 200))" p.json
