@@ -133,6 +133,23 @@ SJ_PUBLIC int sj_report_denial(const struct sj_report *report, size_t i, struct 
 SJ_PUBLIC char *sj_report_json(const struct sj_report *report);
 SJ_PUBLIC struct sj_report *sj_report_free(struct sj_report *report); /* accepts and returns NULL */
 
+/* ---- policies: what a program may do, use and see ---- */
+
+/* Shipped ones: i from 0 until NULL. */
+SJ_PUBLIC const char *sj_policy_name(size_t i);
+/* The line that a policy says of itself; the caller frees *ret. */
+SJ_PUBLIC int sj_policy_describe(const char *policy, char **ret, struct sj_err *err);
+/* As JSON, defaults filled in; expanded: its system calls one by one instead. The caller frees *ret. */
+SJ_PUBLIC int sj_policy_show(const char *policy, bool expanded, char **ret, struct sj_err *err);
+/* What a legal policy grants that its author should know about: stable id, JSON path, one sentence. */
+typedef void sj_policy_note_fn(void *arg, const char *id, const char *path, const char *sentence);
+/* All checks of a run that need no jail; *ret_notes counts what was told to fn. */
+SJ_PUBLIC int sj_policy_check(const char *policy, sj_policy_note_fn *fn, void *arg, size_t *ret_notes,
+			      struct sj_err *err);
+enum sj_policy_form { SJ_POLICY_SCHEMA, SJ_POLICY_MDOC };
+/* Every setting: a JSON schema (draft 2020-12) for editors, or the body of smoljail-policy(5). The caller frees. */
+SJ_PUBLIC char *sj_policy_reference(enum sj_policy_form form);
+
 /* ---- roots: the small read-only trees that jails stand on ---- */
 
 #define SJ_ROOTFS_DEFAULT "python"

@@ -171,7 +171,8 @@ static int refuse_removal(struct build *b, const struct at *at, size_t from, con
 
 	for (size_t i = from; i < b->n; i++)
 		names[n++] = b->rules[i].name;
-	return refuse_word(b->w, at, "E_POLICY_REMOVE", "nothing before it allows or denies", entry, names,
+	return refuse_word(b->w, at, "E_POLICY_REMOVE", "nothing to take out for", entry,
+			   "no entry before it names this call or group", names,
 			   str_nearest(entry, names, n) ? n : 0);
 }
 

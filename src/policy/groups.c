@@ -13,7 +13,7 @@
 #include "policy/embed.h"
 #include "policy/internal.h"
 
-/* What is left of a text. A fault empties it, so that every later step fails too. */
+/* The next character that means something; NUL at the end of the text. */
 static char skip_space(struct span *t)
 {
 	while (t->len > 0 && (*t->s == ' ' || *t->s == '\n' || *t->s == '\t' || *t->s == '\r')) {
@@ -32,65 +32,75 @@ static bool take(struct span *t, char c)
 	return true;
 }
 
+/* The quote that ends a string whose inside begins at p; NULL without one. */
+static const char *string_end(const char *p, const char *stop)
+{
+	const char *start = p;
+
+	while (p < stop && (p = memchr(p, '"', (size_t)(stop - p)))) {
+		const char *back = p;
+
+		while (back > start && back[-1] == '\\')
+			back--;
+		if ((p - back) % 2 == 0)
+			return p;
+		p++;
+	}
+	return NULL;
+}
+
 /* The inside of a string, escapes as they stand. */
 static bool take_string(struct span *t, struct span *ret)
 {
-	size_t i = 0;
+	const char *start, *end;
 
 	if (!take(t, '"'))
 		return false;
-	while (i < t->len && t->s[i] != '"')
-		i += t->s[i] == '\\' ? 2 : 1;
-	if (i >= t->len)
+	start = t->s;
+	end = string_end(start, start + t->len);
+	if (!end)
 		return false;
-	*ret = (struct span){ t->s, i };
-	t->s += i + 1;
-	t->len -= i + 1;
+	*ret = (struct span){ start, (size_t)(end - start) };
+	t->len -= (size_t)(end + 1 - start);
+	t->s = end + 1;
 	return true;
 }
 
-/* Any value, brackets included. */
-static bool take_value(struct span *t, struct span *ret)
+/* Past the end of a list that was entered; its text is *ret. */
+static bool skip_list(struct span *t, struct span *ret)
 {
-	const char *start;
-	struct span text;
-	size_t depth = 0;
+	const char *p = t->s, *stop = t->s + t->len;
+	size_t depth = 1;
 
-	skip_space(t);
-	start = t->s;
-	do {
-		char c = skip_space(t);
+	while (p < stop && depth > 0) {
+		char c = *p++;
 
 		if (c == '"') {
-			if (!take_string(t, &text))
+			p = string_end(p, stop);
+			if (!p)
 				return false;
-			continue;
-		}
-		if (c == '\0')
-			return false;
-		if (c == '{' || c == '[')
+			p++;
+		} else if (c == '[') {
 			depth++;
-		else if (c == '}' || c == ']')
+		} else if (c == ']') {
 			depth--;
-		t->s++;
-		t->len--;
-		/* A number at the top goes on to the next comma or bracket. */
-		while (depth == 0 && t->len > 0 && *t->s >= '0' && *t->s <= '9') {
-			t->s++;
-			t->len--;
 		}
-	} while (depth > 0);
-	*ret = (struct span){ start, (size_t)(t->s - start) };
+	}
+	if (depth > 0)
+		return false;
+	*ret = (struct span){ t->s, (size_t)(p - t->s) };
+	t->len -= ret->len;
+	t->s = p;
 	return true;
 }
 
-/* "key": value of an object that was entered. 1, 0 at its end, -EINVAL. */
-static int next_member(struct span *t, struct span *ret_key, struct span *ret_value)
+/* The next key of an object that was entered. 1, 0 at the end, -EINVAL. */
+static int next_key(struct span *t, struct span *ret)
 {
 	take(t, ',');
 	if (take(t, '}'))
 		return 0;
-	return take_string(t, ret_key) && take(t, ':') && take_value(t, ret_value) ? 1 : -EINVAL;
+	return take_string(t, ret) && take(t, ':') ? 1 : -EINVAL;
 }
 
 static bool is(const struct span *s, const char *word)
@@ -98,31 +108,22 @@ static bool is(const struct span *s, const char *word)
 	return s->len == strlen(word) && memcmp(s->s, word, s->len) == 0;
 }
 
-static bool unquote(const struct span *value, struct span *ret)
+static int read_group(struct span *t, struct group *ret)
 {
-	struct span t = *value;
-
-	return take_string(&t, ret);
-}
-
-static int read_group(struct span body, struct group *ret)
-{
-	struct span key, value;
+	struct span key;
 	int r;
 
-	if (!take(&body, '{'))
+	if (!take(t, '{'))
 		return -EINVAL;
-	while ((r = next_member(&body, &key, &value)) > 0) {
-		bool ok = true;
+	while ((r = next_key(t, &key)) > 0) {
+		bool ok = false;
 
 		if (is(&key, "help"))
-			ok = unquote(&value, &ret->help);
+			ok = take_string(t, &ret->help);
 		else if (is(&key, "allow"))
-			ok = take(&value, '['), ret->allow = value;
+			ok = take(t, '[') && skip_list(t, &ret->allow);
 		else if (is(&key, "rules"))
-			ok = take(&value, '['), ret->rules = value;
-		else
-			ok = is(&key, "comment");
+			ok = take(t, '[') && skip_list(t, &ret->rules);
 		if (!ok)
 			return -EINVAL;
 	}
@@ -131,7 +132,7 @@ static int read_group(struct span body, struct group *ret)
 
 int groups_open(struct groups *ret)
 {
-	struct span text = { 0 }, key, value;
+	struct span text = { 0 }, key;
 	size_t len;
 	int r;
 
@@ -140,14 +141,14 @@ int groups_open(struct groups *ret)
 	text.len = len;
 	if (!take(&text, '{'))
 		return -EINVAL;
-	while ((r = next_member(&text, &key, &value)) > 0) {
+	while ((r = next_key(&text, &key)) > 0) {
 		struct group *g = &ret->list[ret->n];
 
 		if (ret->n >= POLICY_GROUPS_MAX)
 			return -EINVAL;
 		memset(g, 0, sizeof(*g));
 		g->name = key;
-		r = read_group(value, g);
+		r = read_group(&text, g);
 		if (r < 0)
 			return r;
 		ret->n++;
@@ -185,20 +186,24 @@ int groups_next_name(struct span *pos, struct span *ret)
 	return take_string(pos, ret) ? 1 : -EINVAL;
 }
 
-/* Only \" and \\ are known. */
-static char *copy(struct policy_own *own, struct span s)
+void groups_unescape(char *s)
 {
-	char *ret = arena_strndup(own, s.s, s.len), *to;
+	char *to = s;
 
-	if (!ret || !memchr(ret, '\\', s.len))
-		return ret;
-	to = ret;
-	for (const char *from = ret; *from; from++) {
-		if (*from == '\\' && from[1])
-			from++;
-		*to++ = *from;
+	for (; *s; s++) {
+		if (*s == '\\' && s[1])
+			s++;
+		*to++ = *s;
 	}
 	*to = '\0';
+}
+
+static char *copy(struct policy_own *own, struct span s)
+{
+	char *ret = arena_strndup(own, s.s, s.len);
+
+	if (ret && memchr(ret, '\\', s.len))
+		groups_unescape(ret);
 	return ret;
 }
 
@@ -212,32 +217,41 @@ static bool word_value(const struct word *words, const struct span *text, int *r
 	return false;
 }
 
-static bool const_value(const struct span *value, uint64_t *ret)
+/* A number, or a string with a number or names of constants. */
+static bool take_const(struct span *t, uint64_t *ret)
 {
-	struct span text = *value;
+	struct span text = { 0 };
 
-	return (*value->s != '"' || unquote(value, &text)) && const_parse(text.s, text.len, ret);
+	if (skip_space(t) == '"')
+		return take_string(t, &text) && const_parse(text.s, text.len, ret);
+	text.s = t->s;
+	while (t->len > 0 && *t->s >= '0' && *t->s <= '9') {
+		t->s++;
+		t->len--;
+		text.len++;
+	}
+	return const_parse(text.s, text.len, ret);
 }
 
-static int read_arg(struct span *body, struct policy_arg *ret)
+static int read_arg(struct span *t, struct policy_arg *ret)
 {
-	struct span key, value, text;
+	struct span key, text;
 	uint64_t index = 0;
 	int r, op = 0;
 
-	if (!take(body, '{'))
+	if (!take(t, '{'))
 		return -EINVAL;
-	while ((r = next_member(body, &key, &value)) > 0) {
+	while ((r = next_key(t, &key)) > 0) {
 		bool ok = false;
 
 		if (is(&key, "index"))
-			ok = const_value(&value, &index) && index < POLICY_RULE_ARGS_MAX;
+			ok = take_const(t, &index) && index < POLICY_RULE_ARGS_MAX;
 		else if (is(&key, "op"))
-			ok = unquote(&value, &text) && word_value(policy_cmp_words, &text, &op);
+			ok = take_string(t, &text) && word_value(policy_cmp_words, &text, &op);
 		else if (is(&key, "value"))
-			ok = const_value(&value, &ret->value);
+			ok = take_const(t, &ret->value);
 		else if (is(&key, "mask"))
-			ok = const_value(&value, &ret->mask);
+			ok = take_const(t, &ret->mask);
 		if (!ok)
 			return -EINVAL;
 	}
@@ -246,29 +260,39 @@ static int read_arg(struct span *body, struct policy_arg *ret)
 	return r;
 }
 
-static int read_args(struct span list, struct policy_rule *ret)
+static bool read_args(struct span *t, struct policy_rule *ret)
 {
-	if (!take(&list, '['))
-		return -EINVAL;
-	while (!take(&list, ']')) {
-		if (ret->n_args >= POLICY_RULE_ARGS_MAX || read_arg(&list, &ret->args[ret->n_args]) < 0)
-			return -EINVAL;
+	if (!take(t, '['))
+		return false;
+	while (!take(t, ']')) {
+		if (ret->n_args >= POLICY_RULE_ARGS_MAX || read_arg(t, &ret->args[ret->n_args]) < 0)
+			return false;
 		ret->n_args++;
-		take(&list, ',');
+		take(t, ',');
 	}
-	return 0;
+	return true;
 }
 
-static bool read_member(struct policy_own *own, const struct span *key, const struct span *value,
-			struct policy_rule *ret)
+static bool read_errno(struct span text, int *ret)
 {
-	struct span text = { 0 };
 	char name[POLICY_NAME_MAX];
+
+	if (text.len >= sizeof(name))
+		return false;
+	memcpy(name, text.s, text.len);
+	name[text.len] = '\0';
+	*ret = errno_number(name);
+	return *ret != 0;
+}
+
+static bool read_member(struct policy_own *own, struct span *t, const struct span *key, struct policy_rule *ret)
+{
+	struct span text;
 	int action;
 
 	if (is(key, "args"))
-		return read_args(*value, ret) == 0;
-	if (!unquote(value, &text))
+		return read_args(t, ret);
+	if (!take_string(t, &text))
 		return false;
 	if (is(key, "name"))
 		return (ret->name = copy(own, text)) != NULL;
@@ -276,23 +300,17 @@ static bool read_member(struct policy_own *own, const struct span *key, const st
 		return (ret->reason = copy(own, text)) != NULL;
 	if (is(key, "allow_with"))
 		return (ret->allow_with = copy(own, text)) != NULL;
-	if (is(key, "action")) {
-		if (!word_value(policy_action_words, &text, &action))
-			return false;
-		ret->action = (enum policy_action)action;
-		return true;
-	}
-	if (!is(key, "errno") || text.len >= sizeof(name))
+	if (is(key, "errno"))
+		return read_errno(text, &ret->error);
+	if (!is(key, "action") || !word_value(policy_action_words, &text, &action))
 		return false;
-	memcpy(name, text.s, text.len);
-	name[text.len] = '\0';
-	ret->error = errno_number(name);
-	return ret->error != 0;
+	ret->action = (enum policy_action)action;
+	return true;
 }
 
 int groups_next_rule(struct policy_own *own, struct span *pos, struct policy_rule *ret)
 {
-	struct span key, value;
+	struct span key;
 	int r;
 
 	take(pos, ',');
@@ -301,8 +319,8 @@ int groups_next_rule(struct policy_own *own, struct span *pos, struct policy_rul
 	if (!take(pos, '{'))
 		return -EINVAL;
 	memset(ret, 0, sizeof(*ret));
-	while ((r = next_member(pos, &key, &value)) > 0)
-		if (!read_member(own, &key, &value, ret))
+	while ((r = next_key(pos, &key)) > 0)
+		if (!read_member(own, pos, &key, ret))
 			return -EINVAL;
 	if (r < 0 || !ret->name)
 		return -EINVAL;

@@ -152,7 +152,7 @@ int refuse_range(struct walk *w, const struct at *at, const struct field *f, con
 /* why is a finished sentence; f may be NULL. */
 int refuse_value(struct walk *w, const struct at *at, const struct field *f, const char *value, const char *why);
 int refuse_word(struct walk *w, const struct at *at, const char *id, const char *what, const char *word,
-		const char *const *names, size_t n);
+		const char *why, const char *const *names, size_t n);
 void at_text(const struct at *at, char *ret, size_t len);
 
 /* ---- checks of single strings (text.c) ------------------------------ */
@@ -171,6 +171,7 @@ int rules_read(struct walk *w, const struct at *at, json_t *in, struct policy_ru
 int groups_open(struct groups *ret);			/* -EINVAL: the shipped text is damaged */
 int groups_damaged(struct sj_err *err);			/* that in words */
 const struct group *groups_find(const struct groups *g, const char *name, size_t len);
+void groups_unescape(char *s);				/* in place; only \" and \\ are known */
 bool groups_implicit(const char *name);			/* applies by itself: "@never", "@floor", "@net-..." */
 /* Walk a list; *pos starts as the list's span. 1 = one more, 0 = end, -EINVAL. */
 int groups_next_name(struct span *pos, struct span *ret);

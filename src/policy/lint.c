@@ -106,28 +106,18 @@ static void lint_layers(struct lint *l, const struct policy *p)
 		tell(l, "no-landlock", "landlock", "the second layer over files is switched off");
 }
 
-struct call_note {
-	const char *name;
-	bool partly;	/* also when only some arguments are allowed */
-	const char *why;
-};
-
-static const struct call_note call_notes[] = {
-	{ "io_uring_setup", true, "its requests go past the system call filter" },
-	{ "userfaultfd", true, "a favourite help of kernel exploits" },
-	{ "bpf", true, "loads programs into the kernel" },
-	{ "perf_event_open", true, "a large and often attacked part of the kernel" },
-	{ "keyctl", true, "the kernel's key store is not part of any namespace" },
-	{ "add_key", true, "the kernel's key store is not part of any namespace" },
-	{ "request_key", true, "the kernel's key store is not part of any namespace" },
-	{ "personality", false, "switches off address randomisation" },
-	{ "ioctl", false, "without a condition it reaches every driver behind an open descriptor" },
-	{ "prctl", false, "without a condition it changes how the kernel protects the process" },
-	{ "socket", false, "without a condition it reaches every protocol that the kernel has" },
-	{ "modify_ldt", true, "an old and often attacked part of the kernel" },
-	{ "vmsplice", true, "maps pages into pipes, a favourite help of kernel exploits" },
-	{ "mknod", false, "makes special files" },
-	{ "mknodat", false, "makes special files" },
+/* Worth a word when no condition narrows them. What is worse than these is in "@never". */
+static const struct {
+	const char *name, *why;
+} call_notes[] = {
+	{ "personality", "it switches off address randomisation" },
+	{ "ioctl", "without a condition it reaches every driver behind an open descriptor" },
+	{ "prctl", "without a condition it changes how the kernel protects the process" },
+	{ "socket", "without a condition it reaches every protocol that the kernel has" },
+	{ "vmsplice", "it maps pages into pipes, a favourite help of kernel exploits" },
+	{ "io_setup", "the kernel's old asynchronous files are rarely used and often attacked" },
+	{ "mknod", "it makes special files" },
+	{ "mknodat", "it makes special files" },
 };
 
 static void lint_calls(struct lint *l, const struct policy *p)
@@ -138,7 +128,7 @@ static void lint_calls(struct lint *l, const struct policy *p)
 		if (rule->action != POLICY_ALLOW || strcmp(rule->origin, "@floor") == 0)
 			continue;
 		for (size_t k = 0; k < ARRAY_LEN(call_notes); k++)
-			if (strcmp(call_notes[k].name, rule->name) == 0 && (call_notes[k].partly || rule->n_args == 0))
+			if (rule->n_args == 0 && strcmp(call_notes[k].name, rule->name) == 0)
 				tell(l, "risky-call", rule->origin, "%s is allowed: %s", rule->name, call_notes[k].why);
 	}
 }

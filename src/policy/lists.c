@@ -29,7 +29,8 @@ static int take_out(struct walk *w, const struct at *at, const char *text, json_
 		return json_array_remove(into, i) < 0 ? err_oom(w->err) : 0;
 	for (i = 0; i < n && i < ARRAY_LEN(names); i++)
 		names[i] = json_string_value(json_array_get(into, i));
-	return refuse_word(w, at, "E_POLICY_REMOVE", "there is no entry to take out:", text, names, i);
+	return refuse_word(w, at, "E_POLICY_REMOVE", "there is no entry to take out:", text,
+			   "! takes out what an extended policy or an earlier entry put in", names, i);
 }
 
 /* A group that is not there would otherwise be found much later, and in the wrong document. */
@@ -51,7 +52,8 @@ static int check_group(struct walk *w, const struct at *at, const struct field *
 		names[n] = copies[n];
 		n += !groups_implicit(copies[n]);
 	}
-	return refuse_word(w, at, "E_POLICY_GROUP", "there is no group named", name, names, n);
+	return refuse_word(w, at, "E_POLICY_GROUP", "there is no group named", name,
+			   "groups of system calls are part of smoljail (smoljail-policy(5))", names, n);
 }
 
 static int merge_entry(struct walk *w, const struct at *at, const struct field *f, json_t *entry, json_t *into)

@@ -11,6 +11,7 @@
 #include "policy/internal.h"
 
 #define REFERENCE_MAX (1u << 20)
+#define MDOC_COLUMNS 68
 #define SIZE_PATTERN "^[0-9]+(\\.[0-9]+)?[KkMmGgTt]?$"
 #define TIME_PATTERN "^[0-9]+(\\.[0-9]+)?(ms|MS|s|S|m|M|h|H)?$"
 #define CONST_PATTERN "^(0[xX][0-9a-fA-F]+|[0-9]+|[A-Za-z_][A-Za-z0-9_]*)(\\|(0[xX][0-9a-fA-F]+|[0-9]+|[A-Za-z_][A-Za-z0-9_]*))*$"
@@ -146,27 +147,40 @@ char *policy_schema_json(void)
 	return json_dumps(out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 }
 
-/* Text into mdoc: a backslash or a leading dot would be read as a command. */
+/* A backslash, a hyphen and a quote mean something to mdoc; so do dots and quotes that begin a line. */
+static int mdoc_char(struct buf *b, char c, bool begins_line)
+{
+	if (c == '\\')
+		return buf_append(b, "\\e", 2);
+	if (c == '-')
+		return buf_append(b, "\\-", 2);
+	if (c == '"')
+		return buf_append(b, "\\(dq", 4);
+	if (begins_line && (c == '.' || c == '\''))
+		return buf_printf(b, "\\&%c", c);
+	return buf_append(b, &c, 1);
+}
+
+/* One sentence a line, as mdoc wants it, and no line much over 70 columns. */
 static int mdoc_text(struct buf *b, const char *text)
 {
+	bool begins_line = true;
+	size_t column = 0;
 	int r = 0;
 
-	if (*text == '.' || *text == '\'')
-		r = buf_append(b, "\\&", 2);
 	for (; *text && r == 0; text++) {
-		if (*text == '\\')
-			r = buf_append(b, "\\e", 2);
-		else if (*text == '-')
-			r = buf_append(b, "\\-", 2);
-		else if (*text == '"')
-			r = buf_append(b, "\\(dq", 4);
-		else
-			r = buf_append(b, text, 1);
-		/* One sentence a line, as mdoc wants it. */
-		if (r == 0 && (*text == '.' || *text == '?') && text[1] == ' ' && text[2] >= 'A' && text[2] <= 'Z') {
+		size_t word = strcspn(text + 1, " ");
+		bool ends = column > 0 && (text[-1] == '.' || text[-1] == '?') && text[1] >= 'A' && text[1] <= 'Z';
+
+		if (*text == ' ' && (ends || column + word > MDOC_COLUMNS)) {
 			r = buf_append(b, "\n", 1);
-			text++;
+			begins_line = true;
+			column = 0;
+			continue;
 		}
+		r = mdoc_char(b, *text, begins_line);
+		begins_line = false;
+		column++;
 	}
 	return r;
 }
@@ -221,6 +235,8 @@ static int mdoc_groups(struct buf *b, const struct groups *groups)
 		const struct group *g = &groups->list[i];
 		_cleanup_free_ char *help = str_printf("%.*s", (int)g->help.len, g->help.s);
 
+		if (help)
+			groups_unescape(help);
 		r = help ? buf_printf(b, ".It Cm %.*s\n", (int)g->name.len, g->name.s) : -ENOMEM;
 		if (r == 0)
 			r = mdoc_text(b, help);

@@ -62,8 +62,10 @@ static void fix_by_field(struct walk *w, const struct field *f)
 {
 	char text[QUOTE_MAX];
 
-	if (!f)
+	if (!f) {
+		err_fix(w->err, "correct it, or leave it out");
 		return;
+	}
 	field_default_text(f, text, sizeof(text));
 	if (text[0] && text[0] != '[' && text[0] != '{')
 		err_fix(w->err, "the default is %s", text);
@@ -93,6 +95,12 @@ static const char *kind_of(const json_t *value)
 	return "?";
 }
 
+/* A string where the setting has more forms than its type shows, or where a flag has only strings to give. */
+static bool is_misspelt(const struct walk *w, const struct field *f, const json_t *value)
+{
+	return json_is_string(value) && (w->flag || f->type == T_SIZE || f->type == T_TIME || f->type == T_CPUS);
+}
+
 int refuse_type(struct walk *w, const struct at *at, const struct field *f, const json_t *value)
 {
 	char who[320], text[QUOTE_MAX];
@@ -100,8 +108,13 @@ int refuse_type(struct walk *w, const struct at *at, const struct field *f, cons
 
 	subject(w, at, who, sizeof(who));
 	quote(value, text, sizeof(text));
-	r = err_set(w->err, EINVAL, SJ_EXIT_USAGE, "E_POLICY_TYPE", "%s: %s has the wrong type", who, text);
-	err_why(w->err, "it must be %s, not %s", field_type_text(f), kind_of(value));
+	if (is_misspelt(w, f, value)) {
+		r = err_set(w->err, EINVAL, SJ_EXIT_USAGE, "E_POLICY_TYPE", "%s: %s cannot be understood", who, text);
+		err_why(w->err, "it must be %s", field_type_text(f));
+	} else {
+		r = err_set(w->err, EINVAL, SJ_EXIT_USAGE, "E_POLICY_TYPE", "%s: %s has the wrong type", who, text);
+		err_why(w->err, "it must be %s, not %s", field_type_text(f), kind_of(value));
+	}
 	fix_by_field(w, f);
 	return r;
 }
@@ -169,16 +182,19 @@ static void fix_by_names(struct walk *w, const char *word, const char *const *na
 	}
 	if (n > 0)
 		err_fix(w->err, "known here: %s", list);
+	else
+		err_fix(w->err, "correct it, or leave it out");
 }
 
 int refuse_word(struct walk *w, const struct at *at, const char *id, const char *what, const char *word,
-		const char *const *names, size_t n)
+		const char *why, const char *const *names, size_t n)
 {
 	char who[320];
 	int r;
 
 	subject(w, at, who, sizeof(who));
 	r = err_set(w->err, EINVAL, SJ_EXIT_USAGE, id, "%s: %s \"%.*s\"", who, what, QUOTE_MAX, word);
+	err_why(w->err, "%s", why);
 	fix_by_names(w, word, names, n);
 	return r;
 }

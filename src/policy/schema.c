@@ -57,7 +57,7 @@ const struct field policy_fields[] = {
 	  "One line that smoljail policy list prints." },
 
 	{ PATH("", "limits"), T_SECTION, 0, 0, 0, RANGE(0, 0), NULL, NULL,
-	  "What the program may use up. Each limit stops the whole jail, never a single process of it." },
+	  "What the program may use up. Each limit counts all processes of the jail together, unless it says otherwise." },
 	{ PATH("limits.", "memory"), T_SIZE, F_NONE, P(limits.memory), RANGE(8 * MIB, TIB), NULL, NULL,
 	  "Memory of all processes together, with what they write to the private folders and what the kernel "
 	  "keeps for them." },

@@ -95,7 +95,8 @@ static bool is_inside(const char *path, const char *dir)
 static bool check_dst(const char *dst, char why[POLICY_WHY_MAX])
 {
 	/* What the root is made of, and what smoljail mounts itself: nothing may hide or replace it. */
-	static const char *const whole[] = { "/usr", "/etc", "/proc", "/dev", "/sys", "/bin", "/sbin" };
+	static const char *const whole[] = { "/usr", "/etc", "/proc", "/dev", "/sys", "/bin", "/sbin", "/project", "/packages" };
+	static const char *const begin[] = { "/lib", "/packages-" };
 	static const char *const alone[] = { "/", "/tmp", "/work" };
 
 	if (!is_normal(dst) || has_control(dst))
@@ -103,11 +104,12 @@ static bool check_dst(const char *dst, char why[POLICY_WHY_MAX])
 			  dst);
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
 		if (is_inside(dst, whole[i]))
-			return no(why, "the place inside, \"%.120s\", is in %s, which belongs to the root; write SRC:DST with "
-				  "another DST, such as /data", dst, whole[i]);
-	if (str_prefix(dst, "/lib"))
-		return no(why, "the place inside, \"%.120s\", begins with /lib, which belongs to the root; write SRC:DST "
-			  "with another DST, such as /data", dst);
+			return no(why, "the place inside, \"%.120s\", is in %s, which belongs to the jail itself; write SRC:DST "
+				  "with another DST, such as /data", dst, whole[i]);
+	for (size_t i = 0; i < ARRAY_LEN(begin); i++)
+		if (str_prefix(dst, begin[i]))
+			return no(why, "the place inside, \"%.120s\", begins with %s, which belongs to the jail itself; write "
+				  "SRC:DST with another DST, such as /data", dst, begin[i]);
 	for (size_t i = 0; i < ARRAY_LEN(alone); i++)
 		if (strcmp(dst, alone[i]) == 0)
 			return no(why, "the place inside may not be %s itself; write SRC:DST with a DST of its own, such as "

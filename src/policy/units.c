@@ -109,7 +109,7 @@ void policy_format_size(uint64_t bytes, char *ret, size_t len)
 	while (i + 1 < ARRAY_LEN(size_units) && bytes >= size_units[i + 1].factor)
 		i++;
 	/* A smaller unit where that one is exact: 1.5G is better read as 1536M. */
-	if (i > 0 && bytes % size_units[i].factor != 0 && bytes % size_units[i - 1].factor == 0)
+	if (i > 1 && bytes % size_units[i].factor != 0 && bytes % size_units[i - 1].factor == 0)
 		i--;
 	rest = bytes % size_units[i].factor;
 	if (rest == 0)

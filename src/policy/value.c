@@ -121,7 +121,8 @@ static int store_enum(struct walk *w, const struct at *at, const struct field *f
 		if (!word->later && n < ARRAY_LEN(names))
 			names[n++] = word->word;
 	}
-	return refuse_word(w, at, "E_POLICY_WORD", "there is no", json_string_value(in), names, n);
+	return refuse_word(w, at, "E_POLICY_WORD", "there is no", json_string_value(in),
+			   "this setting takes one of a few words", names, n);
 }
 
 static int store_string(struct walk *w, const struct at *at, const struct field *f, json_t *in, void *base)
@@ -155,7 +156,8 @@ static int store_errno(struct walk *w, const struct at *at, const struct field *
 	number = errno_number(json_string_value(in));
 	if (number == 0) {
 		names = errno_names(&n);
-		return refuse_word(w, at, "E_POLICY_WORD", "there is no error named", json_string_value(in), names, n);
+		return refuse_word(w, at, "E_POLICY_WORD", "there is no error named", json_string_value(in),
+				   "it must be an errno's name as errno(3) lists them", names, n);
 	}
 	store_number(f, base, (uint64_t)number);
 	return 0;
@@ -177,7 +179,7 @@ static int store_const(struct walk *w, const struct at *at, const struct field *
 	} else if (!const_parse(json_string_value(in), json_string_length(in), &v)) {
 		names = const_names(&n);
 		return refuse_word(w, at, "E_POLICY_WORD", "no number and no known constant:", json_string_value(in),
-				   names, str_nearest(json_string_value(in), names, n) ? n : 0);
+				   "smoljail-policy(5) lists the names that may be used; any number may", names, str_nearest(json_string_value(in), names, n) ? n : 0);
 	}
 	store_number(f, base, v);
 	return 0;

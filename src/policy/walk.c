@@ -176,7 +176,8 @@ int walk_set(struct walk *w, const struct policy_set *set)
 	if (f && f->type == T_MAP && !strchr(set->value, '='))
 		f = field_by_path("env.pass");
 	if (!f || f->type == T_SECTION || f->type == T_OBJECTS || (f->flags & F_OWN))
-		return refuse_word(w, NULL, "E_POLICY_KEY", "no setting that a flag can change:", set->path, NULL, 0);
+		return refuse_word(w, NULL, "E_POLICY_KEY", "no setting that can be changed by itself:", set->path,
+				   "a single value, or one entry of a list, can be set", NULL, 0);
 	r = value_from_text(w, f, set->value, &value);
 	if (r < 0)
 		return r;

@@ -1,0 +1,76 @@
+/*
+ * api_policy.c - sj_policy_*: policies to read, for users of the library
+ *
+ * Runs as: the caller
+ * Trusts: nothing in a policy file
+ * Never: runs anything
+ */
+#include <string.h>
+
+#include "filter/filter.h"
+#include "policy/policy.h"
+
+const char *sj_policy_name(size_t i)
+{
+	return policy_shipped_name(i);
+}
+
+int sj_policy_describe(const char *policy, char **ret, struct sj_err *err)
+{
+	_cleanup_policy_ struct policy *p = NULL;
+	char *text;
+	int r = policy_load(policy, NULL, 0, &p, err);
+
+	if (r < 0)
+		return r;
+	text = strdup(p->description);
+	if (!text)
+		return err_oom(err);
+	*ret = text;
+	return 0;
+}
+
+/* Names of system calls are known to filter/ only. */
+static int load_checked(const char *policy, struct policy **ret, struct sj_err *err)
+{
+	_cleanup_policy_ struct policy *p = NULL;
+	_cleanup_filter_ struct filter_prog prog = { 0 };
+	int r = policy_load(policy, NULL, 0, &p, err);
+
+	if (r == 0)
+		r = filter_compile(p, false, &prog, err);
+	if (r == 0)
+		*ret = steal_ptr(p);
+	return r;
+}
+
+int sj_policy_show(const char *policy, bool expanded, char **ret, struct sj_err *err)
+{
+	_cleanup_policy_ struct policy *p = NULL;
+	char *text;
+	int r = load_checked(policy, &p, err);
+
+	if (r < 0)
+		return r;
+	text = expanded ? policy_print_expanded(p) : policy_print_json(p);
+	if (!text)
+		return err_oom(err);
+	*ret = text;
+	return 0;
+}
+
+int sj_policy_check(const char *policy, sj_policy_note_fn *fn, void *arg, size_t *ret_notes, struct sj_err *err)
+{
+	_cleanup_policy_ struct policy *p = NULL;
+	int r = load_checked(policy, &p, err);
+
+	if (r < 0)
+		return r;
+	*ret_notes = policy_lint(p, fn, arg);
+	return 0;
+}
+
+char *sj_policy_reference(enum sj_policy_form form)
+{
+	return form == SJ_POLICY_SCHEMA ? policy_schema_json() : policy_schema_mdoc();
+}
