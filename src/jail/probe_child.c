@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,6 +37,17 @@ static bool become_jail_user(struct probe_result *r)
 	return true;
 }
 
+/* A probe that is killed is no crash to report. 1 is the value for which no handler behind core_pattern is called. */
+static void no_core(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_CORE, &r) < 0)
+		return;
+	r.rlim_cur = r.rlim_max < 1 ? r.rlim_max : 1;
+	(void)setrlimit(RLIMIT_CORE, &r);
+}
+
 static _noreturn_ void child(const struct probe_task *t, int sock, pid_t parent)
 {
 	struct probe_result r = { 0 };
@@ -44,6 +56,7 @@ static _noreturn_ void child(const struct probe_task *t, int sock, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (!(t->flags & CLONE_NEWPID) && getppid() != parent)
 		_exit(1);
+	no_core();
 	if (read(sock, &go, 1) != 1)
 		_exit(1);
 	if (!t->map || become_jail_user(&r))

@@ -19,7 +19,7 @@
 #include "jail/probe.h"
 
 #define ALL_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
-#define MOUNT_OVER "/usr"	/* a folder that every system has, to try mounts on */
+#define BIND_FROM "/usr"	/* a folder that every system has and everybody may enter */
 
 /* For functions that return -errno. */
 static bool check(struct probe_result *r, int error, const char *step)
@@ -62,14 +62,14 @@ static void act_tmpfs(struct probe_result *r)
 
 	if (!make_private(r))
 		return;
-	fd = mount_root(MOUNT_OVER);
+	fd = mount_root("/");
 	(void)check(r, fd, "root_tmpfs");
 	base_closep(&fd);
 }
 
 static void act_bind_ro(struct probe_result *r)
 {
-	struct mount_op op = { .kind = MOUNT_BIND, .src = MOUNT_OVER, .is_dir = true, .tree = -1,
+	struct mount_op op = { .kind = MOUNT_BIND, .src = BIND_FROM, .is_dir = true, .tree = -1,
 			       .attrs = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
 
 	(void)check(r, mount_open_source(&op, -1), "sources");
@@ -124,7 +124,7 @@ static void act_pivot(struct probe_result *r)
 
 	if (!make_private(r))
 		return;
-	root = mount_root(MOUNT_OVER);
+	root = mount_root("/");
 	if (!check(r, root, "root_tmpfs"))
 		return;
 	if (check(r, mount_pivot(root), "pivot"))

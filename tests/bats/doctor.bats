@@ -248,3 +248,12 @@ ordinary() {
 	diagnosed userns.create E_PROCESSES "ulimit -u is 1"
 	run_agrees userns.create prlimit --nproc=1:1
 }
+
+@test "docs/hosts.md names every fact and every cause" {
+	tree=$BATS_TEST_DIRNAME/../..
+	[[ -f $tree/docs/hosts.md ]] || skip "no documentation beside the tests"
+	doctor env
+	for word in $(jq -r '.facts[].id' doctor.json) $(grep -ohE '"E_[A-Z0-9_]+"' "$tree"/src/jail/explain.c | tr -d '"' | sort -u); do
+		grep -qF "\`$word\`" "$tree/docs/hosts.md" || fail_with "docs/hosts.md lacks $word"
+	done
+}
