@@ -29,6 +29,7 @@
 
 #define CGROUP_PREFIX "smoljail-"
 #define CGROUP_ASIDE "supervisor"		/* v2: where the supervisor sits, beside its jails */
+#define CGROUP_SYSTEMD "run/systemd/system"	/* exists where systemd is pid 1 */
 
 enum cgroup_ctl { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPUACCT, CGROUP_CTLS };
 #define CGROUP_UNIFIED CGROUP_CTLS		/* the v2 hierarchy, after the v1 controllers */

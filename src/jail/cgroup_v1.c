@@ -97,19 +97,20 @@ static int v1_limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, c
 static void v1_sample_memory(struct cgroup *cg, int dir, struct jail_usage *ret)
 {
 	char text[CGROUP_FILE_MAX];
-	uint64_t v, hits;
+	uint64_t v, hits = 0;
 
 	(void)cg;
 	if (cgroup_get_u64(dir, "memory.max_usage_in_bytes", &v))
 		ret->memory_peak = v;
 	if (cgroup_get(dir, "memory.oom_control", text, sizeof(text)) == 0)
 		(void)cgroup_parse_key(text, "oom_kill", &ret->oom_kills);
-	if (cgroup_get_u64(dir, "memory.failcnt", &hits)) {
-		/* Where both limits are equal the sum of memory and swap is the one that is hit. */
-		if (cgroup_get_u64(dir, "memory.memsw.failcnt", &v))
-			hits += v;
-		ret->memory_hits = hits;
-	}
+	/* Where both limits are equal the sum of memory and swap is the one that is hit. */
+	if (cgroup_get_u64(dir, "memory.failcnt", &v))
+		hits = v;
+	if (cgroup_get_u64(dir, "memory.memsw.failcnt", &v))
+		hits += v;
+	/* Newer kernels may keep these at 0 even when they kill. */
+	ret->memory_hits = hits > ret->oom_kills ? hits : ret->oom_kills;
 }
 
 static void v1_sample_pids(struct cgroup *cg, int dir, struct jail_usage *ret)

@@ -173,7 +173,7 @@ static bool is_delegated(const struct cgroup *cg, int base)
 {
 	char value[4];
 
-	if (geteuid() != 0 || faccessat(cg->env.root, "run/systemd/system", F_OK, 0) < 0)
+	if (geteuid() != 0 || faccessat(cg->env.root, CGROUP_SYSTEMD, F_OK, 0) < 0)
 		return true;
 	return (fgetxattr(base, "trusted.delegate", value, sizeof(value)) == 1 && value[0] == '1') ||
 	       (fgetxattr(base, "user.delegate", value, sizeof(value)) == 1 && value[0] == '1');

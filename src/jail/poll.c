@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ bool poll_parse_stat(const char *text, struct poll_stat *ret)
 	long pid = strtol(text, NULL, 10);
 	char *end;
 
-	if (!p || p[1] != ' ' || p[2] == '\0' || p[3] != ' ' || pid <= 0)
+	if (!p || p[1] != ' ' || p[2] == '\0' || p[3] != ' ' || pid <= 0 || pid > INT_MAX)
 		return false;
 	p += 3;
 	for (size_t i = 1; i < POLL_STAT_FIELDS; i++) {
@@ -39,6 +40,8 @@ bool poll_parse_stat(const char *text, struct poll_stat *ret)
 			return false;
 		p = end;
 	}
+	if (v[STAT_PPID] < 0 || v[STAT_PPID] > INT_MAX)
+		return false;
 	ret->pid = (pid_t)pid;
 	ret->ppid = (pid_t)v[STAT_PPID];
 	ret->threads = v[STAT_THREADS] > 0 ? (uint32_t)v[STAT_THREADS] : 0;

@@ -19,7 +19,6 @@
 #include "jail/cgroup_internal.h"
 
 #define SYSTEM_BUS "/run/dbus/system_bus_socket"
-#define SYSTEMD_RUNS "run/systemd/system"
 #define POLL_PAUSE_US 500u
 #define POLL_PAUSE_MAX_US 10000u
 
@@ -46,10 +45,10 @@ static int find_bus(const struct cgroup_env *env, char *ret, size_t size)
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	int n;
 
-	if (faccessat(env->root, SYSTEMD_RUNS, F_OK, 0) < 0)
+	if (faccessat(env->root, CGROUP_SYSTEMD, F_OK, 0) < 0)
 		return -ENOENT;
 	if (geteuid() == 0)
-		return faccessat(env->root, SYSTEM_BUS + 1, F_OK, 0) < 0 ? -ENOENT :
+		return faccessat(env->root, &SYSTEM_BUS[1], F_OK, 0) < 0 ? -ENOENT :
 		       take_path(SYSTEM_BUS, strlen(SYSTEM_BUS), ret, size);
 	if (dir) {
 		n = snprintf(path, sizeof(path), "%s/bus", dir);

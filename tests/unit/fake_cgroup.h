@@ -447,7 +447,7 @@ static int fake_open(const struct jail_limits *l, struct cgroup **ret, struct sj
 	return cgroup_open_at(&env, l, ret, err);
 }
 
-static unsigned int fake_groups(const char *place)
+_unused_ static unsigned int fake_groups(const char *place)
 {
 	unsigned int n = 0;
 	char path[PATH_MAX];

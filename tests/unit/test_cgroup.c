@@ -101,9 +101,12 @@ static void test_v1_counters(void)
 	is_int(2000, u.sys_us, "and system");
 	is_int(20480, u.memory_peak, "memory peak");
 	is_int(6, u.oom_kills, "oom kills");
-	is_int(5, u.memory_hits, "hits of both memory limits");
+	is_int(6, u.memory_hits, "hits: at least as many as kills");
 	is_int(5, u.pids_peak, "pids peak");
 	is_int(4, u.pids_hits, "refused forks");
+	put_file("7", "%s/root/cg1/memory/job/%s/memory.failcnt", fake.top, cg->name);
+	cgroup_sample(cg, &u);
+	is_int(10, u.memory_hits, "hits of both memory limits");
 	close_world();
 }
 
