@@ -119,7 +119,8 @@ static bool put_words(struct text *t, char letter, uint64_t value)
 		if (kinds[i].letter != letter)
 			continue;
 		found = &kinds[i];
-		one = *found->one ? word_of(found->one, value & found->base) : NULL;
+		/* Without a base, `one` names the value 0. */
+		one = *found->one && (found->base || !value) ? word_of(found->one, value & found->base) : NULL;
 	}
 	if (!found)
 		return false;
@@ -185,7 +186,7 @@ void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len)
 	ret[0] = '\0';
 	put(&t, "%s(", filter_call_name(nr, name, sizeof(name)));
 	for (unsigned int i = 0; letters && letters[i]; i++) {
-		bool pointer = letters[i] == 'p';
+		bool pointer = letters[i] == 'p' || letters[i] == 'A';
 
 		/* Pointers in a row are one "...": which of them it is does not matter to people. */
 		if (pointer && dots)

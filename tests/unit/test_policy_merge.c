@@ -16,10 +16,9 @@ static void test_extends(void)
 		is_int(1 << 30, p->limits.memory, "the base counts");
 		is_int(2000, p->limits.cpu_milli, "python's own counts");
 		is_int(60000, p->limits.wall_ms, "the defaults count");
-		is_int(3, strv_len(p->env_set), "three variables");
-		is_str("LANG=C.UTF-8", p->env_set[0], "of the defaults");
-		is_str("A=1", p->env_set[1], "of the base");
-		is_str("C=3", p->env_set[2], "its own");
+		is_int(2, strv_len(p->env_set), "two variables");
+		is_str("A=1", p->env_set[0], "of the base");
+		is_str("C=3", p->env_set[1], "its own");
 		is_int(2, strv_len(p->env_pass), "two are passed");
 		is_str("Y", p->env_pass[0], "no name twice");
 		is_int(2, p->files.n_mounts, "two mounts");
@@ -149,15 +148,19 @@ static void test_flags(void)
 /* The last word wins between setting a variable and passing it. */
 static void test_set_or_pass(void)
 {
-	struct policy *p = help_set("python", "env.set", "LANG");
+	const struct policy_set sets[] = { { "env.set", "A=1", NULL }, { "env.set", "A", NULL },
+					   { "env.set", "B", NULL },   { "env.set", "B=2", NULL } };
+	struct policy *p = help_load_sets("python", sets, ARRAY_LEN(sets));
 
-	if (ok(p, "pass what the policy sets")) {
-		is_int(0, strv_len(p->env_set), "no longer set");
-		is_str("LANG", p->env_pass[0], "passed");
+	if (ok(p, "set and passed, passed and set")) {
+		is_int(1, strv_len(p->env_set), "one is set");
+		is_str("B=2", p->env_set[0], "the one that was set last");
+		is_int(1, strv_len(p->env_pass), "one is passed");
+		is_str("A", p->env_pass[0], "the other");
 	}
 	policy_free(p);
 	refused("{\"env\":{\"set\":{\"A\":\"1\"},\"pass\":[\"A\"]}}", "E_POLICY_ENV", "env.pass");
-	accepted("{\"env\":{\"set\":{\"LANG\":null},\"pass\":[\"LANG\",\"LAN\"]}}");
+	accepted("{\"env\":{\"set\":{\"LANG\":\"C\"},\"pass\":[\"LANGUAGE\",\"LAN\"]}}");
 }
 
 static void test_env(void)
