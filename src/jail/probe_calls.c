@@ -162,7 +162,7 @@ static void say_core(struct probe_walk *w)
 	}
 	for (size_t i = 0; i < n; i++)
 		if (limits[i].resource == RLIMIT_CORE && limits[i].soft == 1) {
-			probe_say(w, "core_pattern", PROBE_OK, NULL, NULL, "to a program, which is not called for jails");
+			probe_say(w, "core_pattern", PROBE_OK, NULL, NULL, "to a program, which an ordinary crash in a jail does not call");
 			return;
 		}
 	probe_say(w, "core_pattern", PROBE_WARN, "a program of the host is given the memory of jailed programs that crash",
