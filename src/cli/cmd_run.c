@@ -29,7 +29,7 @@ static bool is_stream_path(const char *path)
  */
 static int open_report(const char *path, int *ret_fd)
 {
-	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int follow = path && is_stream_path(path) ? 0 : O_NOFOLLOW;
 	int fd;
 
 	if (!path)
@@ -38,7 +38,7 @@ static int open_report(const char *path, int *ret_fd)
 		*ret_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		return *ret_fd < 0 ? cli_refuse(NULL, "--report -: standard output is closed") : 0;
 	}
-	fd = open(path, flags | (is_stream_path(path) ? 0 : O_NOFOLLOW), 0644);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | follow, 0644);
 	if (fd < 0 && errno == ELOOP)
 		return cli_refuse("name the file itself", "--report: \"%s\" is a symbolic link", path);
 	if (fd < 0)

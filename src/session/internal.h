@@ -20,6 +20,7 @@
 #define SESSION_CPU_CHECK_MIN_MS 5
 #define SESSION_DENIED_BATCH 64		/* denials answered in one turn of the loop */
 #define SESSION_DENIED_PER_CALL 8	/* entries kept for one call and one rule */
+#define SESSION_EXIT_UNWRITTEN 120
 #define SESSION_GUEST "/usr/bin/python3"	/* the guest; argv[0] asks for its jailed role */
 #define SESSION_PROJECT "/project"
 #define SESSION_PACKAGES "/packages"

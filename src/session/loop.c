@@ -173,6 +173,15 @@ static int guest_nonsense(struct sj_err *err)
 	return -EBADMSG;
 }
 
+/* How many CPUs the program can keep busy at once. */
+static unsigned int busy_cpus(const struct session *s)
+{
+	unsigned int online = prep_online_cpus(), share = (s->policy->limits.cpu_milli + 999) / 1000;
+	bool held = share && strcmp(jail_enforced(s->jail)->cpu, "none") != 0;
+
+	return held && share < online ? share : online;
+}
+
 static void become_ready(struct session *s, uint64_t now)
 {
 	static const struct jail_usage nothing;
@@ -180,10 +189,8 @@ static void become_ready(struct session *s, uint64_t now)
 	s->ready = true;
 	s->ready_at = now;
 	base_closep(&s->sync[0]);
-	s->n_cpus = prep_online_cpus();
-	if (s->policy->limits.cpu_milli && s->policy->limits.cpu_milli <= (s->n_cpus - 1) * 1000 &&
-	    strcmp(jail_enforced(s->jail)->cpu, "none") != 0)
-		s->n_cpus = (s->policy->limits.cpu_milli + 999) / 1000;
+	if (s->policy->limits.cpu_ms)
+		s->n_cpus = busy_cpus(s);
 	plan_sample(s, &nothing, now);
 }
 
@@ -283,7 +290,6 @@ static int serve_jail(struct session *s, uint64_t now, struct sj_err *err)
 		kind = JAIL_EVENT_GONE;
 	switch (kind) {
 	case JAIL_EVENT_NONE:
-	case JAIL_EVENT_STARTED:
 		return 0;
 	case JAIL_EVENT_FAILED:
 		return err->error ? -err->error : -EIO;

@@ -54,11 +54,14 @@ static int host_fault(const char *what, int error, struct sj_err *err)
  */
 static int signals_take(struct session *s, struct sj_err *err)
 {
+	struct sigaction now;
 	sigset_t take, pending;
 
 	sigemptyset(&take);
+	/* A blocked signal is queued even where it is ignored, so the ignored ones are left out. */
 	for (size_t i = 0; i < ARRAY_LEN(watched_signals); i++)
-		sigaddset(&take, watched_signals[i]);
+		if (sigaction(watched_signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaddset(&take, watched_signals[i]);
 	s->signal_fd = signalfd(-1, &take, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return host_fault("signals", errno, err);
@@ -265,6 +268,14 @@ static void note_isolation(struct session *s)
 	rep->disk_enforced = s->run->isolation == JAIL_FULL ? "tmpfs" : "none";
 }
 
+/* The reader that simply went away (EPIPE) needs no words: the program saw it too. */
+static int output_fault(const struct session *s)
+{
+	int fault = s->io.out.error ? s->io.out.error : s->io.err.error;
+
+	return fault == EPIPE || fault == ECONNRESET ? 0 : fault;
+}
+
 static void judge(struct session *s, bool disk_full)
 {
 	struct session_report *rep = s->rep;
@@ -278,6 +289,14 @@ static void judge(struct session *s, bool disk_full)
 
 	verdict(&in, rep);
 	hint_make(s->run, rep);
+}
+
+/* A success whose output is lost is none: 120 is what CPython returns when it cannot flush. */
+static void note_lost_output(struct session_report *rep, int fault)
+{
+	snprintf(rep->hint, sizeof(rep->hint), "the program's output could not be written: %s", strerror(fault));
+	if (rep->exit_status == 0)
+		rep->exit_status = SESSION_EXIT_UNWRITTEN;
 }
 
 static void conclude(struct session *s, uint64_t ended_at)
@@ -296,8 +315,10 @@ static void conclude(struct session *s, uint64_t ended_at)
 	s->jail = jail_finish(s->jail, &rep->usage);
 	rep->out_bytes = s->io.out.accepted;
 	rep->err_bytes = s->io.err.accepted;
-	rep->truncated = s->io.out.over || s->io.err.over || s->io.out.len || s->io.err.len;
+	rep->truncated = s->io.out.over || s->io.err.over || s->io.out.len || s->io.err.len || output_fault(s);
 	judge(s, full);
+	if (output_fault(s))
+		note_lost_output(rep, output_fault(s));
 }
 
 static void session_clear(struct session *s)

@@ -116,17 +116,30 @@ static bool memory_error(const struct verdict_in *in)
 	       (refuses || in->usage->memory_hits > 0);
 }
 
+static bool thread_refused(const struct verdict_in *in)
+{
+	return uncaught(in) && strcmp(in->claim->type, "RuntimeError") == 0 &&
+	       strstr(in->claim->message, "start new thread");
+}
+
+/* Where an rlimit holds the number nobody counts refusals: the claim must fit what was seen. */
+static bool pids_full_uncounted(const struct verdict_in *in)
+{
+	const char *rung = in->enforced->pids;
+
+	if (!rung || strcmp(rung, "rlimit") != 0 || !in->policy->limits.pids)
+		return false;
+	return thread_refused(in) || (claims_errno(in, EAGAIN) && in->usage->pids_peak + 1 >= in->policy->limits.pids);
+}
+
 /* Forks were refused. An exception of another kind is the program's own business. */
 static bool pids_full(const struct verdict_in *in)
 {
 	const char *type = in->claim->type;
 
 	if (!in->usage->pids_hits || !failed(in))
-		return false;
-	if (!uncaught(in))
-		return true;
-	return claims_errno(in, EAGAIN) || strcmp(type, "BlockingIOError") == 0 ||
-	       (strcmp(type, "RuntimeError") == 0 && strstr(in->claim->message, "thread")) ||
+		return pids_full_uncounted(in);
+	return !uncaught(in) || thread_refused(in) || claims_errno(in, EAGAIN) || strcmp(type, "BlockingIOError") == 0 ||
 	       ends_with(type, "BrokenProcessPool") || ends_with(type, "CalledProcessError");
 }
 

@@ -29,7 +29,8 @@ struct situation {
 	enum wire_mode mode;
 	uint64_t oom_kills, memory_hits, pids_hits;
 	bool disk_full;
-	const char *memory_rung;
+	const char *memory_rung, *pids_rung;
+	uint32_t pids_peak;
 	uint32_t outcome;
 	const char *type, *message;
 	int line;
@@ -106,6 +107,12 @@ static const struct situation situations[] = {
 	{ .name = "a fork refused long ago", UNCAUGHT("ZeroDivisionError", "division by zero"), .pids_hits = 1, OWN_FAILURE },
 	{ .name = "a shell whose fork was refused", .mode = WIRE_MODE_EXEC, .wait_status = EXITED(2), .pids_hits = 1,
 	  .status = STATUS_PIDS_LIMIT, .exit_code = 2, .exit_status = 2 },
+	{ .name = "a thread refused by an rlimit", UNCAUGHT("RuntimeError", "can't start new thread"), .pids_rung = "rlimit",
+	  .status = STATUS_PIDS_LIMIT, .exit_code = 1, .exit_status = 1 },
+	{ .name = "a fork refused by an rlimit", UNCAUGHT("BlockingIOError", "[Errno 11] no"), .pids_rung = "rlimit",
+	  .pids_peak = 64, .status = STATUS_PIDS_LIMIT, .exit_code = 1, .exit_status = 1 },
+	{ .name = "a fork claimed to be refused by an rlimit far away", UNCAUGHT("BlockingIOError", "[Errno 11] no"),
+	  .pids_rung = "rlimit", .pids_peak = 3, OWN_FAILURE },
 	{ .name = "forks refused, and all well", .pids_hits = 1, .status = STATUS_OK },
 
 	{ .name = "no space left", UNCAUGHT("OSError", "[Errno 28] No space left on device"), .status = STATUS_DISK_LIMIT,
@@ -150,9 +157,11 @@ static void check(const struct situation *s)
 {
 	struct jail_usage usage = {
 		.memory_peak = 200u << 20, .cpu_us = 1600000, .oom_kills = s->oom_kills,
-		.memory_hits = s->memory_hits, .pids_hits = s->pids_hits,
+		.memory_hits = s->memory_hits, .pids_hits = s->pids_hits, .pids_peak = s->pids_peak,
 	};
-	struct jail_enforced enforced = { .memory = s->memory_rung ? s->memory_rung : "cgroup2" };
+	struct jail_enforced enforced = {
+		.memory = s->memory_rung ? s->memory_rung : "cgroup2", .pids = s->pids_rung ? s->pids_rung : "cgroup2",
+	};
 	struct wire_claim claim = { .outcome = s->outcome, .line = s->line };
 	struct session_report r = { .ran = true };
 	struct verdict_in in = {
