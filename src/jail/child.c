@@ -160,8 +160,8 @@ static int ph_private_mounts(struct launch *l)
 
 static int ph_root_tmpfs(struct launch *l)
 {
-	l->detail = l->spec->root;
-	l->root = mount_root(l->spec->root);
+	l->detail = "/";
+	l->root = mount_root("/");
 	return l->root < 0 ? l->root : 0;
 }
 

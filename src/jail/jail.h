@@ -5,8 +5,8 @@
  *
  *	jail_start()	parent prepares, clone3, id maps, cgroup; the child builds
  *			its world and stops before it starts the guest
- *	jail_go()	starts the guest
- *	jail_event()	when status_fd is readable: ready, exit, failure
+ *	jail_go()	starts the guest, now or as soon as the world is built; never waits
+ *	jail_event()	when status_fd is readable: progress, exit, failure
  *	jail_signal(), jail_kill()
  *	jail_finish()	reap, read the counters, remove the cgroup
  *
@@ -98,7 +98,6 @@ struct jail_usage {
 enum jail_event_kind {
 	JAIL_EVENT_NONE,	/* a message that concerns only jail/ was handled */
 	JAIL_EVENT_FAILED,	/* a set-up phase failed; err is filled, nothing ran */
-	JAIL_EVENT_STARTED,	/* init has started the guest */
 	JAIL_EVENT_EXITED,	/* the main program ended: wait_status is valid */
 	JAIL_EVENT_GONE,	/* end of the channel: init is dead */
 };

@@ -38,7 +38,6 @@
 
 #define GROUPS_MAX_SAVED 65536
 #define SCRUB_MAX (4u << 20)
-#define BUILD_MSGS_MAX 8
 
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ull
@@ -63,6 +62,8 @@ struct jail {
 	char landlock[24];
 	int sock, pidfd;
 	pid_t pid;
+	bool built;			/* the child's world stands; disks are valid */
+	bool go;			/* the caller wants the guest */
 	int disks[LAUNCH_DISKS];
 };
 
@@ -324,7 +325,7 @@ static ssize_t receive(const struct jail *j, struct jail_msg *msg, int *fds, siz
 	return n > 0 && n != (ssize_t)sizeof(*msg) ? -EBADMSG : n;
 }
 
-static int on_route(const struct jail *j, const int *fds, size_t n, struct sj_err *err)
+static int on_route(const struct jail *j, int *fds, size_t n, struct sj_err *err)
 {
 	int r = n == 1 ? net_loopback_up(fds[0]) : -EBADMSG;
 
@@ -334,42 +335,49 @@ static int on_route(const struct jail *j, const int *fds, size_t n, struct sj_er
 	return 0;
 }
 
-/* Waits until the child's world is built: at most a few messages, each from our own code. */
-static int await_built(struct jail *j, struct sj_err *err)
+/* The child's world is built, and the caller wants the guest: verify the cgroup, then let it start. */
+static int start_guest(struct jail *j, struct sj_err *err)
 {
-	struct jail_msg msg;
-	int fds[LAUNCH_DISKS], r;
+	int r = j->cgroup ? cgroup_attach(j->cgroup, j->pid, err) : 0;
 
-	for (int i = 0; i < BUILD_MSGS_MAX; i++) {
-		size_t n = 0;
-		ssize_t got = receive(j, &msg, fds, &n);
-
-		if (got <= 0)
-			return explain_phase("clone", got == 0 ? ECHILD : (int)-got, "the child ended during set-up", err);
-		if (msg.kind == MSG_FAILED)
-			return failed(&msg, err);
-		if (msg.kind == MSG_BUILT && n == LAUNCH_DISKS) {
-			memcpy(j->disks, fds, sizeof(fds));
-			return 0;
-		}
-		if (msg.kind != MSG_ROUTE)
-			break;
-		r = on_route(j, fds, n, err);
-		if (r < 0)
-			return r;
-	}
-	return explain_phase("clone", EBADMSG, "control socket", err);
+	return r < 0 ? r : tell(j, SYNC_GO);
 }
 
 int jail_go(struct jail *j, struct sj_err *err)
 {
-	int r = await_built(j, err);
+	j->go = true;
+	return j->built ? start_guest(j, err) : 0;
+}
 
-	if (r == 0 && j->cgroup)
-		r = cgroup_attach(j->cgroup, j->pid, err);
-	if (r == 0)
-		r = tell(j, SYNC_GO);
+static int on_built(struct jail *j, const int *fds, size_t n, struct sj_err *err)
+{
+	if (n != LAUNCH_DISKS || j->built)
+		return explain_phase("clone", EBADMSG, "control socket", err);
+	memcpy(j->disks, fds, sizeof(j->disks));
+	j->built = true;
+	return j->go ? start_guest(j, err) : 0;
+}
+
+/* Messages before the guest starts come from our own code, and may carry descriptors. */
+static int on_setup(struct jail *j, const struct jail_msg *msg, int *fds, size_t n, struct sj_err *err)
+{
+	int r = -EBADMSG;
+
+	if (msg->kind == MSG_ROUTE)
+		r = on_route(j, fds, n, err);
+	else if (msg->kind == MSG_BUILT)
+		r = on_built(j, fds, n, err);
+	else
+		(void)explain_phase("clone", EBADMSG, "control socket", err);
 	return r;
+}
+
+static enum jail_event_kind on_end(const struct jail *j, ssize_t n, struct sj_err *err)
+{
+	if (j->built && j->go)
+		return JAIL_EVENT_GONE;
+	(void)explain_phase("clone", n == 0 ? ECHILD : (int)-n, "the child ended during set-up", err);
+	return JAIL_EVENT_FAILED;
 }
 
 int jail_event(struct jail *j, enum jail_event_kind *ret, int *ret_wait_status, struct sj_err *err)
@@ -379,20 +387,19 @@ int jail_event(struct jail *j, enum jail_event_kind *ret, int *ret_wait_status, 
 	size_t n_fds = 0;
 	ssize_t n = receive(j, &msg, fds, &n_fds);
 
-	for (size_t i = 0; i < n_fds; i++)
-		close(fds[i]);
-	if (n == -EAGAIN || n == -EINTR) {
-		*ret = JAIL_EVENT_NONE;
-	} else if (n <= 0) {
-		*ret = JAIL_EVENT_GONE;
+	*ret = JAIL_EVENT_NONE;
+	if (n == -EAGAIN || n == -EINTR)
+		return 0;
+	if (n <= 0) {
+		*ret = on_end(j, n, err);
 	} else if (msg.kind == MSG_EXITED) {
 		*ret_wait_status = msg.value;
 		*ret = JAIL_EVENT_EXITED;
 	} else if (msg.kind == MSG_FAILED) {
 		(void)failed(&msg, err);
 		*ret = JAIL_EVENT_FAILED;
-	} else {
-		*ret = JAIL_EVENT_NONE;
+	} else if (on_setup(j, &msg, fds, n_fds, err) < 0) {
+		*ret = JAIL_EVENT_FAILED;
 	}
 	return 0;
 }

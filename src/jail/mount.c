@@ -111,7 +111,7 @@ static int new_tmpfs(uint64_t size, uint64_t inodes, mode_t mode, uint64_t attrs
 	return mnt < 0 ? -errno : mnt;
 }
 
-/* The tmpfs that becomes "/", for now on top of a host folder that is known to exist. */
+/* The tmpfs that becomes "/", for now on top of a folder that the jail's user can reach. */
 int mount_root(const char *over)
 {
 	_cleanup_close_ int mnt = new_tmpfs(PLAN_ROOT_SIZE, PLAN_ROOT_INODES, 0755, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);

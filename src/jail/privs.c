@@ -17,6 +17,11 @@
 #include "base/base.h"
 #include "jail/internal.h"
 
+/*
+ * Not 0: that stops files, but a program behind core_pattern would still be fed.
+ * Exactly 1 stops both (kernel: fs/coredump.c), and the filter keeps it there.
+ */
+#define CORE_NONE 1
 #define STACK_SOFT (8u << 20)
 #define STACK_HARD (64u << 20)
 #define MEMLOCK_MAX (1u << 20)
@@ -40,7 +45,7 @@ size_t privs_rlimits(const struct jail_limits *l, const struct jail_enforced *he
 	uint64_t cpu_s = (l->cpu_ms + 999) / 1000 + CPU_GRACE_S;
 	size_t n = 0;
 
-	set(out, &n, RLIMIT_CORE, 0, 0);
+	set(out, &n, RLIMIT_CORE, CORE_NONE, CORE_NONE);
 	set(out, &n, RLIMIT_STACK, STACK_SOFT, STACK_HARD);
 	set(out, &n, RLIMIT_MEMLOCK, MEMLOCK_MAX, MEMLOCK_MAX);
 	set(out, &n, RLIMIT_MSGQUEUE, MSGQUEUE_MAX, MSGQUEUE_MAX);

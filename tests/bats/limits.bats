@@ -113,9 +113,13 @@ print("all")'
 	is "$stdout" "64 EMFILE"
 }
 
-@test "no core files, and no limit can be raised" {
+@test "no core files, for no handler either, and no limit can be raised" {
 	probe core
-	is "$stdout" 0
+	is "$stdout" 1
+	jail -c 'import resource
+try: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (OSError, ValueError): print("refused", resource.getrlimit(resource.RLIMIT_CORE))'
+	is "$stdout" "refused (1, 1)"
 	probe raise-limits
 	is "$stdout" none
 }
