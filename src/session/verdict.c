@@ -243,7 +243,7 @@ static void say_filter(const struct verdict_in *in, char *ret, size_t len)
 static void say_lost(const struct verdict_in *in, char *ret, size_t len)
 {
 	(void)in;
-	snprintf(ret, len, "the jail was ended from outside; how far the program came is unknown");
+	snprintf(ret, len, "the jail's first process vanished; how far the program came is unknown");
 }
 
 static void say_pids(const struct verdict_in *in, char *ret, size_t len)
