@@ -50,7 +50,7 @@ static void lint_limits(struct lint *l, const struct policy *p)
 		tell(l, "no-cpu-limit", "limits.cpus", "the program may keep every CPU busy");
 	if (limits->output == 0)
 		tell(l, "no-output-limit", "limits.output", "output goes on without end into whatever receives it");
-	if (limits->wall_ms > 0 && limits->cpu_milli > 0 && limits->cpu_ms > limits->wall_ms / 1000 * limits->cpu_milli)
+	if (limits->wall_ms > 0 && limits->cpu_milli > 0 && limits->cpu_ms > limits->wall_ms * limits->cpu_milli / 1000)
 		tell(l, "cpu-time-unreachable", "limits.cpu_time",
 		     "limits.wall and limits.cpus together allow less CPU time than this, so it never decides");
 }

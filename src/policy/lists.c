@@ -111,7 +111,7 @@ static int merge_pair(struct walk *w, const struct at *at, const struct field *f
 	if (json_string_length(value) > POLICY_VALUE_MAX)
 		return refuse_value(w, at, f, at->key, "its value is longer than 65536 bytes");
 	if (json_object_size(into) >= f->max && !json_object_get(into, at->key))
-		return refuse_range(w, at->up, f, json_null());
+		return refuse_range(w, at->up, f, into);
 	return json_object_set(into, at->key, value) < 0 ? err_oom(w->err) : 0;
 }
 

@@ -124,8 +124,8 @@ const struct field policy_fields[] = {
 	  "Hosts that mode \"proxy\" lets through." },
 
 	{ PATH("", "env"), T_SECTION, 0, 0, 0, RANGE(0, 0), NULL, NULL,
-	  "The environment. It is empty but for what stands here and what smoljail sets itself (PATH, HOME and "
-	  "the thread counts of numerical libraries)." },
+	  "The environment. It is empty but for what stands here and what smoljail sets itself: PATH, HOME, "
+	  "USER, LOGNAME, LANG and the thread counts of numerical libraries." },
 	{ PATH("env.", "set"), T_MAP, 0, P(env_set), RANGE(0, POLICY_ENV_MAX), NULL, text_env_name,
 	  "Variables and their values. null takes out one that an extended policy sets." },
 	{ PATH("env.", "pass"), T_LIST, 0, P(env_pass), RANGE(0, POLICY_ENV_MAX), NULL, text_env_name,
