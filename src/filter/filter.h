@@ -1,9 +1,15 @@
 /*
  * filter.h - a policy's system call rules as a seccomp program
  *
- * Compiled by libseccomp in the parent; the guest loads the bytes. The same
+ * Made in the parent with libseccomp; the guest loads the bytes. The same
  * rules can be asked in C which of them decides a call, so that a denial that
  * the kernel reports gets its rule and its words from one place.
+ *
+ * Rules decide in the order of the policy, the first that matches. Arguments
+ * that the kernel reads as 32 bits are compared as 32 bits, unsigned, whatever
+ * the rule says: a bit above passes no rule by. Calls newer than this table
+ * (Linux 5.17) and numbers that are no call answer ENOSYS unless a rule names
+ * them, known ones the policy's default. x32 and foreign architectures are killed.
  */
 #ifndef SMOLJAIL_FILTER_H
 #define SMOLJAIL_FILTER_H
@@ -26,13 +32,15 @@ struct filter_verdict {
 	enum policy_action action;
 	int error;			/* what the caller of the system call gets */
 	const struct policy_rule *rule;	/* NULL: no rule names the call (default) */
-	bool known;			/* libseccomp knows the number */
+	bool known;			/* a call of the table; others answer ENOSYS unless a rule names them */
 };
 
 /*
  * notify: denied calls (POLICY_DENY and the default for known calls) answer
  * SECCOMP_RET_USER_NOTIF; else they answer their errno directly.
- * ENOSYS answers never notify. Foreign architectures are killed.
+ * ENOSYS answers never notify.
+ * Errors: exit 2 with the rule's origin for a rule that cannot be compiled, 125
+ * where libseccomp fails.
  */
 int filter_compile(const struct policy *p, bool notify, struct filter_prog *ret, struct sj_err *err);
 void filter_prog_free(struct filter_prog *prog);
@@ -44,6 +52,6 @@ void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struc
 /* "socket(AF_INET, SOCK_STREAM, 0)": name with decoded scalar arguments, never pointers. */
 void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len);
 const char *filter_call_name(int nr, char *buf, size_t len); /* "socket", or "syscall_460" */
-int filter_call_number(const char *name);		/* -1: unknown to libseccomp */
+int filter_call_number(const char *name);		/* -1: no call of this architecture */
 
 #endif
