@@ -289,7 +289,7 @@ static uint32_t hash(const char *s)
 /* Leave out what can never decide: rules behind an unconditional one of the name, and repetitions. */
 static void drop_unreachable(struct build *b)
 {
-	uint16_t last[SLOTS], before[POLICY_CALLS_MAX];
+	uint16_t last[SLOTS], before[POLICY_CALLS_MAX] = { 0 };
 	size_t kept = 0;
 
 	memset(last, 0xff, sizeof(last));
