@@ -79,6 +79,7 @@ static void set_argv(PyConfig *c, const struct wire_boot_view *boot)
 		append(&c->orig_argv, "-");
 		break;
 	case WIRE_MODE_EXEC:
+	case WIRE_MODE_SESSION:
 		break;
 	}
 	for (; *rest; rest++) {
@@ -213,7 +214,8 @@ static const char *main_file(const struct wire_boot_view *boot)
 	case WIRE_MODE_CODE: return "<string>";
 	case WIRE_MODE_STDIN: return "<stdin>";
 	case WIRE_MODE_MODULE:
-	case WIRE_MODE_EXEC: break;
+	case WIRE_MODE_EXEC:
+	case WIRE_MODE_SESSION: break;
 	}
 	return "";
 }

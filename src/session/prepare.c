@@ -187,6 +187,7 @@ static const char *argv0(const struct prep *p, enum wire_mode mode)
 	case WIRE_MODE_CODE: return "-c";
 	case WIRE_MODE_MODULE: return "-m";
 	case WIRE_MODE_STDIN: return "-";
+	case WIRE_MODE_SESSION: return "";
 	case WIRE_MODE_EXEC: break;
 	}
 	return NULL;

@@ -21,7 +21,7 @@
 
 static bool mode_known(uint32_t mode)
 {
-	return mode >= WIRE_MODE_FILE && mode <= WIRE_MODE_EXEC;
+	return mode >= WIRE_MODE_FILE && mode <= WIRE_MODE_SESSION;
 }
 
 /* A command needs a name and has no text; a script may hold NULs, where a name or an argument of -c cannot. */
@@ -37,6 +37,8 @@ static bool code_fits_mode(uint32_t mode, const char *code, size_t len, size_t n
 		return true;
 	case WIRE_MODE_EXEC:
 		return len == 0 && n_args > 0;
+	case WIRE_MODE_SESSION:
+		return len == 0;
 	}
 	return false;
 }

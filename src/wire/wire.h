@@ -17,6 +17,7 @@
 #define WIRE_BOOT_FD 3		/* boot record, read only */
 #define WIRE_SYNC_FD 4		/* SEQPACKET socket: ready message, listener descriptor */
 #define WIRE_CLAIM_FD 5		/* claim page, WIRE_CLAIM_SIZE bytes */
+#define WIRE_CHANNEL_FD 6	/* MODE_SESSION: stream socket, frames of docs/protocol.md ("Guest leg") */
 
 #define WIRE_BOOT_MAGIC 0x736a4231u	/* "sjB1" */
 #define WIRE_BOOT_MAX (64u << 20)
@@ -30,6 +31,7 @@ enum wire_mode {
 	WIRE_MODE_MODULE,	/* -m */
 	WIRE_MODE_STDIN,	/* script text came on standard input */
 	WIRE_MODE_EXEC,		/* -- CMD */
+	WIRE_MODE_SESSION,	/* steps that come over WIRE_CHANNEL_FD; the code is empty */
 };
 
 enum wire_flag {
