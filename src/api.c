@@ -305,7 +305,7 @@ int sj_report_denial(const struct sj_report *report, size_t i, struct sj_denial 
 	*ret = (struct sj_denial){
 		.what = d->what, .count = d->count,
 		.rule = d->rule && d->rule->origin ? d->rule->origin : "default",
-		.allow_with = d->rule ? d->rule->allow_with : NULL,
+		.allow_with = d->allow_with[0] ? d->allow_with : NULL,
 	};
 	return 0;
 }

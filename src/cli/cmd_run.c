@@ -126,8 +126,8 @@ static void print_details(const struct sj_report *report, const struct sj_summar
 	struct sj_denial d;
 
 	fprintf(stderr, "smoljail: %s: %s\n", s->status, s->reason);
-	fprintf(stderr, "  time:      %.1f ms, of it %.1f ms CPU; set-up %.1f ms\n", ms(s->wall_us), ms(s->cpu_us),
-		ms(s->setup_us));
+	fprintf(stderr, "  time:      %.1f ms after %.1f ms of set-up; CPU %.1f ms in all\n", ms(s->wall_us), ms(s->setup_us),
+		ms(s->cpu_us));
 	if (s->memory_peak)
 		fprintf(stderr, "  memory:    peak %.1f MiB\n", (double)s->memory_peak / 1048576.0);
 	fprintf(stderr, "  output:    %llu bytes, errors %llu bytes%s\n", (unsigned long long)s->stdout_bytes,

@@ -64,7 +64,19 @@ static bool same_args(const uint64_t a[6], const uint64_t b[6], uint16_t mask)
 	return true;
 }
 
-static void record(struct session *s, int nr, const uint64_t args[6], const struct policy_rule *rule)
+/* A call that no rule names needs only its name in the policy; a rule says for itself what would change it. */
+static void note_remedy(struct session_denial *d)
+{
+	char buf[40];
+
+	if (d->rule)
+		snprintf(d->allow_with, sizeof(d->allow_with), "%s", d->rule->allow_with ? d->rule->allow_with : "");
+	else
+		snprintf(d->allow_with, sizeof(d->allow_with), "\"syscalls\": {\"allow\": [\"%s\"]}",
+			 filter_call_name(d->nr, buf, sizeof(buf)));
+}
+
+static void record(struct session *s, int nr, const uint64_t args[6], const struct policy_rule *rule, int error)
 {
 	struct session_report *rep = s->rep;
 	uint16_t mask = decisive_args(s, nr);
@@ -86,9 +98,10 @@ static void record(struct session *s, int nr, const uint64_t args[6], const stru
 	if (rep->n_denied == SESSION_DENIED_MAX || alike >= SESSION_DENIED_PER_CALL)
 		return;
 	d = &rep->denied[rep->n_denied++];
-	*d = (struct session_denial){ .nr = nr, .count = 1, .rule = rule };
+	*d = (struct session_denial){ .nr = nr, .count = 1, .rule = rule, .error = error };
 	memcpy(d->args, args, sizeof(d->args));
 	filter_describe(nr, args, d->what, sizeof(d->what));
+	note_remedy(d);
 }
 
 static void decide(struct session *s, const struct seccomp_data *data, struct seccomp_notif_resp *resp)
@@ -100,7 +113,7 @@ static void decide(struct session *s, const struct seccomp_data *data, struct se
 	filter_decide(s->policy, data->nr, args, &v);
 	/* The kernel's program refused it; were the two ever to differ, the refusal stands. */
 	resp->error = -(v.error > 0 ? v.error : EPERM);
-	record(s, data->nr, args, v.rule);
+	record(s, data->nr, args, v.rule, -resp->error);
 }
 
 static short events_now(int fd)

@@ -159,17 +159,30 @@ static void hint_package(const struct session_run *run, const char *name, struct
 
 /* ---- an operation that the policy refused -------------------------------------------- */
 
-/* Only where the program ended by the refusal: PermissionError, or an OSError of that number. */
+/* Did the exception come of this refusal? By errno; a failed look-up of a name comes of a refused socket. */
+static bool explains(const struct session_denial *d, const char *message)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "[Errno %d]", d->error);
+	if (strstr(message, number))
+		return true;
+	return str_prefix(d->what, "socket(") && (strstr(message, "name resolution") || strstr(message, "[Errno -"));
+}
+
 static void hint_denied(struct session_report *r)
 {
-	const struct session_denial *last = &r->denied[r->n_denied ? r->n_denied - 1 : 0];
-	const struct policy_rule *rule = last->rule;
+	const struct session_denial *d;
 
-	if (!r->n_denied || !str_prefix(r->claim.message, "[Errno 1]"))
+	for (size_t i = r->n_denied; i > 0; i--) {
+		d = &r->denied[i - 1];
+		if (!explains(d, r->claim.message))
+			continue;
+		snprintf(r->hint, sizeof(r->hint), "the policy denied %s (%s)%s%s", d->what,
+			 d->rule && d->rule->origin ? d->rule->origin : "default",
+			 d->allow_with[0] ? "; to allow it: " : "", d->allow_with);
 		return;
-	snprintf(r->hint, sizeof(r->hint), "the policy denied %s (%s)%s%s", last->what,
-		 rule && rule->origin ? rule->origin : "default", rule && rule->allow_with ? "; to allow it: " : "",
-		 rule && rule->allow_with ? rule->allow_with : "");
+	}
 }
 
 static void hint_command(const struct session_run *run, struct session_report *r)

@@ -59,7 +59,7 @@ static json_t *denial(const struct session_denial *d)
 	return json_pack("{s:o, s:o, s:o, s:o, s:n, s:o}", "what", text(d->what),
 			 "syscall", text(filter_call_name(d->nr, buf, sizeof(buf))), "count", count(d->count),
 			 "rule", text(d->rule && d->rule->origin ? d->rule->origin : "default"), "where",
-			 "allow_with", text(d->rule ? d->rule->allow_with : NULL));
+			 "allow_with", text_or_null(d->allow_with));
 }
 
 static json_t *denied_part(const struct session_report *r)

@@ -38,7 +38,9 @@ struct session_denial {
 	uint64_t args[6];
 	uint64_t count;
 	const struct policy_rule *rule;	/* belongs to the policy */
+	int error;			/* errno that the call got */
 	char what[160];
+	char allow_with[96];		/* flag or policy line that would allow it, may be empty */
 };
 
 struct session_report {

@@ -143,10 +143,11 @@ static void test_clean(void)
 
 static void test_denials(void)
 {
-	struct policy_rule rule = { .name = (char *)"socket", .origin = (char *)"network.mode=none", .allow_with = (char *)"--net host" };
+	struct policy_rule rule = { .name = (char *)"socket", .origin = (char *)"network.mode=none" };
 	struct session_report r = {
 		.status = STATUS_ERROR, .exit_code = 1, .ran = true, .denied_total = 5, .n_denied = 2, .denied_counted = true,
-		.denied = { { .nr = 41, .count = 4, .rule = &rule, .what = "socket(AF_INET, SOCK_STREAM, 0)" },
+		.denied = { { .nr = 41, .count = 4, .rule = &rule, .what = "socket(AF_INET, SOCK_STREAM, 0)",
+			      .allow_with = "--net host" },
 			    { .nr = 101, .count = 1, .what = "ptrace(0)" } },
 	};
 	json_t *j = parsed(&r, &policy), *first = json_array_get(json_object_get(j, "denied"), 0);
@@ -228,10 +229,10 @@ static void test_exec_hint(void)
 static void test_denial_hint(void)
 {
 	struct session_run run = { .policy = &policy, .mode = WIRE_MODE_CODE };
-	struct policy_rule rule = { .origin = (char *)"syscalls.deny", .allow_with = (char *)"--policy open" };
+	struct policy_rule rule = { .origin = (char *)"syscalls.deny" };
 	struct session_report r = {
 		.status = STATUS_ERROR, .exit_code = 1, .ran = true, .n_denied = 1, .denied_total = 1,
-		.denied = { { .nr = 101, .count = 1, .rule = &rule, .what = "ptrace(16)" } },
+		.denied = { { .nr = 101, .count = 1, .rule = &rule, .error = EPERM, .what = "ptrace(16)", .allow_with = "--policy open" } },
 	};
 
 	r.claim.outcome = WIRE_OUTCOME_EXCEPTION;
@@ -242,6 +243,10 @@ static void test_denial_hint(void)
 	snprintf(r.claim.message, sizeof(r.claim.message), "[Errno 13] Permission denied");
 	hint_make(&run, &r);
 	is_str("", r.hint, "another errno is not the filter's");
+	snprintf(r.denied[0].what, sizeof(r.denied[0].what), "socket(AF_INET)");
+	snprintf(r.claim.message, sizeof(r.claim.message), "<urlopen error [Errno -3] Temporary failure in name resolution>");
+	hint_make(&run, &r);
+	has_str("socket(AF_INET)", r.hint, "a failed look-up of a name comes of the refused socket");
 }
 
 int main(void)
