@@ -111,12 +111,13 @@ static void test_shared_budget(void)
 }
 
 /* The caller does not read: the relay holds what it has and returns at once. */
-static void test_slow_reader(void)
+static void test_slow_reader(enum relay_how how, const char *name)
 {
 	struct line l = line_open(false);
 	char *block = calloc(1, RELAY_CHUNK);
 	size_t got = 0;
 
+	l.r.dst.how = how;
 	memset(block, 'x', RELAY_CHUNK);
 	fcntl(l.in, F_SETFL, O_NONBLOCK);
 	for (int i = 0; i < 8; i++) {
@@ -124,9 +125,9 @@ static void test_slow_reader(void)
 			break;
 		relay_pump(&l.r, NULL, 1);
 	}
-	ok(l.r.len > 0, "bytes wait for the reader");
-	is_int(POLLOUT, relay_wants_dst(&l.r), "it asks for room");
-	is_int(0, relay_wants_src(&l.r, 1), "and reads no more meanwhile");
+	ok(l.r.len > 0, "%s: bytes wait for the reader", name);
+	is_int(POLLOUT, relay_wants_dst(&l.r), "%s: it asks for room", name);
+	is_int(0, relay_wants_src(&l.r, 1), "%s: and reads no more meanwhile", name);
 	base_closep(&l.in);
 	while (!relay_done(&l.r)) {
 		got += strlen(get(l.out));
@@ -134,9 +135,23 @@ static void test_slow_reader(void)
 		relay_pump(&l.r, NULL, 2);
 	}
 	got += strlen(get(l.out));
-	is_int(l.r.accepted, got, "in the end all arrives");
-	is_int(2, l.r.moved_at, "and the time is noted");
+	is_int(l.r.accepted, got, "%s: in the end all arrives", name);
+	is_int(2, l.r.moved_at, "%s: and the time is noted", name);
 	free(block);
+	line_close(&l);
+}
+
+static void test_careful_source(void)
+{
+	struct line l = line_open(false);
+
+	fcntl(l.r.src.fd, F_SETFL, 0);
+	l.r.src.how = RELAY_CAREFUL;
+	relay_pump(&l.r, NULL, 1);
+	ok(!relay_done(&l.r), "an empty blocking source does not hold the relay");
+	put(l.in, "hello");
+	relay_pump(&l.r, NULL, 1);
+	is_str("hello", get(l.out), "what it has passes");
 	line_close(&l);
 }
 
@@ -237,7 +252,9 @@ int main(void)
 	test_through(true, "a socket");
 	test_budget();
 	test_shared_budget();
-	test_slow_reader();
+	test_slow_reader(RELAY_NOWAIT, "asking not to wait");
+	test_slow_reader(RELAY_CAREFUL, "looking first");
+	test_careful_source();
 	test_reader_gone();
 	test_hold();
 	test_flags_stay();
