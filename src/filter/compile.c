@@ -61,7 +61,8 @@ static void release_ctx(scmp_filter_ctx *ctx)
 static int unknown_call(const struct policy_rule *rule, struct sj_err *err)
 {
 	const char *near = call_nearest(rule->name);
-	int r = err_set(err, EINVAL, SJ_EXIT_USAGE, "E_SYSCALL", "%s: no system call is named \"%s\"", rule->origin, rule->name);
+	int r = err_set(err, EINVAL, SJ_EXIT_USAGE, "E_SYSCALL", "%s: no system call is named \"%s\"",
+			rule->origin, rule->name);
 
 	err_why(err, "neither libseccomp nor smoljail has it in its table");
 	if (near)
@@ -104,8 +105,8 @@ static int plan_rules(struct plan *plan, struct sj_err *err)
 
 static int too_long(struct sj_err *err)
 {
-	int r = err_set(err, E2BIG, SJ_EXIT_USAGE, "E_FILTER_SIZE", "the system call rules need more than %d instructions",
-			FILTER_INSNS_MAX);
+	int r = err_set(err, E2BIG, SJ_EXIT_USAGE, "E_FILTER_SIZE",
+			"the system call rules need more than %d instructions", FILTER_INSNS_MAX);
 
 	err_why(err, "the kernel loads no longer program");
 	err_fix(err, "use fewer rules with conditions on arguments");
@@ -114,7 +115,8 @@ static int too_long(struct sj_err *err)
 
 static int seccomp_failed(int error, const char *step, struct sj_err *err)
 {
-	int r = err_set(err, -error, SJ_EXIT_SETUP, "E_SECCOMP", "libseccomp: %s failed: %s", step, strerror(-error));
+	int r = err_set(err, -error, SJ_EXIT_SETUP, "E_SECCOMP", "libseccomp: %s failed: %s", step,
+			strerror(-error));
 
 	err_why(err, "the filter of system calls could not be made");
 	err_fix(err, "\"smoljail doctor\" says what this machine lacks");

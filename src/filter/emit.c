@@ -11,7 +11,7 @@
 
 #include "filter/internal.h"
 
-_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "the halves of an argument are in the order of a little-endian machine");
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "the lower half of an argument comes first");
 
 #define LOAD (BPF_LD | BPF_W | BPF_ABS)
 #define AND (BPF_ALU | BPF_AND | BPF_K)
@@ -73,7 +73,8 @@ static void emit_differs(struct emit *e, unsigned int index, bool wide, uint64_t
 }
 
 /* test is BPF_JGT or BPF_JGE; below: the argument must fail the test. */
-static void emit_order(struct emit *e, unsigned int index, bool wide, uint64_t value, uint16_t test, bool below)
+static void emit_order(struct emit *e, unsigned int index, bool wide, uint64_t value, uint16_t test,
+		       bool below)
 {
 	uint32_t high = (uint32_t)(value >> 32);
 

@@ -10,10 +10,12 @@
 
 #include "filter/internal.h"
 
-static int refuse(const struct policy_rule *rule, struct sj_err *err, const struct policy_arg *arg, const char *why)
+static int refuse(const struct policy_rule *rule, struct sj_err *err, const struct policy_arg *arg,
+		  const char *why)
 {
-	int r = err_set(err, EINVAL, SJ_EXIT_USAGE, "E_FILTER_ARG", "%s: the rule for %s tests argument %u, which is not possible",
-			rule->origin, rule->name, arg->index);
+	int r = err_set(err, EINVAL, SJ_EXIT_USAGE, "E_FILTER_ARG",
+			"%s: the rule for %s tests argument %u, which is not possible", rule->origin, rule->name,
+			arg->index);
 
 	err_why(err, "%s", why);
 	err_fix(err, "change or remove args[%zu] of the rule; \"smoljail policy show --expand\" lists all rules",
@@ -36,7 +38,8 @@ static int check_arg(const struct policy_rule *rule, int nr, const struct policy
 		return refuse(rule, err, arg, "the call has fewer arguments; they are counted from 0");
 	/* NULL is the one pointer whose meaning does not change after the test. */
 	if (args && args[arg->index] == 'p' && (arg->value != 0 || (arg->op != POLICY_EQ && arg->op != POLICY_NE)))
-		return refuse(rule, err, arg, "it is a pointer: a filter cannot see what it leads to, only whether it is 0");
+		return refuse(rule, err, arg,
+			      "it is a pointer: a filter cannot see what it leads to, only whether it is 0");
 	if (!fits(arg->value, mask))
 		return refuse(rule, err, arg, "the kernel reads 32 bits of it, and the value needs more");
 	if (arg->op != POLICY_MASKED_EQ)
@@ -54,7 +57,8 @@ int rule_check(const struct policy_rule *rule, int nr, struct sj_err *err)
 
 	if (rule->n_args > POLICY_RULE_ARGS_MAX ||
 	    (rule->action == POLICY_DENY && (rule->error <= 0 || rule->error > FILTER_ERRNO_MAX))) {
-		r = err_set(err, EINVAL, SJ_EXIT_USAGE, "E_FILTER_RULE", "%s: the rule for %s is not valid", rule->origin, rule->name);
+		r = err_set(err, EINVAL, SJ_EXIT_USAGE, "E_FILTER_RULE", "%s: the rule for %s is not valid",
+			    rule->origin, rule->name);
 		err_why(err, "%zu conditions (at most %d), errno %d (1 to %d)", rule->n_args, POLICY_RULE_ARGS_MAX,
 			rule->error, FILTER_ERRNO_MAX);
 		err_fix(err, "give the rule a valid errno and at most %d conditions", POLICY_RULE_ARGS_MAX);

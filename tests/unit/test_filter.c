@@ -250,7 +250,8 @@ static void test_refused(void)
 	refused(policy_of(&bad_errno, 1), "E_FILTER_RULE", "valid errno", "errno 4096");
 	bad_errno = (struct policy_rule)RULE(read, ALLOW, .n_args = 7);
 	refused(policy_of(&bad_errno, 1), "E_FILTER_RULE", "conditions", "seven conditions");
-	ok(answer_1(POLICY(RULE(prlimit64, ALLOW, ONE(2, EQ, 0))), SYS_prlimit64, 2, 0) == ALLOW, "a pointer may be tested for NULL");
+	is_int(ALLOW, answer_1(POLICY(RULE(prlimit64, ALLOW, ONE(2, EQ, 0))), SYS_prlimit64, 2, 0),
+	       "a pointer may be tested for NULL");
 }
 
 static void test_size(void)
@@ -327,11 +328,13 @@ static uint64_t edge(void)
 	}
 }
 
-static const char *const random_calls[] = { "ioctl", "socket", "mmap", "clone", "kill", "fcntl", "prctl", "fchmodat2", "read" };
+static const char *const random_calls[] = { "ioctl", "socket", "mmap",  "clone",    "kill",
+					    "fcntl", "prctl",  "fchmodat2", "read" };
 
 static struct policy_rule random_rule(void)
 {
-	struct policy_rule rule = { .origin = (char *)"test", .name = (char *)random_calls[roll() % ARRAY_LEN(random_calls)],
+	struct policy_rule rule = { .origin = (char *)"test",
+				    .name = (char *)random_calls[roll() % ARRAY_LEN(random_calls)],
 				    .action = (enum policy_action)(roll() % 4), .n_args = roll() % 4 };
 	const char *letters = call_args(filter_call_number(rule.name));
 
