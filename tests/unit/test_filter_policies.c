@@ -280,6 +280,26 @@ static void test_never(void)
 	policy_free(p);
 }
 
+/* An allow-list: whatever family is invented next is refused. */
+static void test_families(void)
+{
+	enum { UNIX = 1, INET = 2, INET6 = 10, NETLINK = 16, LAST = 64 };
+	size_t wrong = 0;
+
+	for (size_t i = 0; i < n_pairs; i++)
+		for (uint64_t family = 0; family <= LAST; family++) {
+			const uint64_t args[6] = { family, 1 };
+			bool net = strcmp(pairs[i].net, "none") != 0;
+			bool local = net || strcmp(pairs[i].name, "python-strict") != 0;
+			bool wanted = family == UNIX ? local : net && (family == INET || family == INET6 || family == NETLINK);
+
+			wrong += wanted != (sim_run(&pairs[i].direct, SYS_socket, args) == SECCOMP_RET_ALLOW);
+			wrong += (family == UNIX && local) !=
+				 (sim_run(&pairs[i].direct, SYS_socketpair, args) == SECCOMP_RET_ALLOW);
+		}
+	is_int(0, wrong, "of the socket families 0 to %d only the listed ones work", LAST);
+}
+
 static void test_explained(void)
 {
 	static const uint64_t inet[6] = { 2, 1 };
@@ -302,6 +322,7 @@ int main(void)
 	test_counts();
 	test_table();
 	test_never();
+	test_families();
 	test_explained();
 	for (size_t i = 0; i < n_pairs; i++) {
 		filter_prog_free(&pairs[i].direct);
