@@ -405,6 +405,8 @@ static void test_v2_delegation(void)
 	} else {
 		(void)open_world(&limits);
 		is_str("cgroup2", by.memory, "a delegated one is used");
+		cg = cgroup_close(cg);
+		is_str("0::/job/supervisor", get_file("%s/proc/self/cgroup", fake.top), "and left to systemd to tidy");
 	}
 	close_world();
 }
