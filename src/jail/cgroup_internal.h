@@ -19,6 +19,7 @@
 #define CGROUP_FILE_MAX 4096			/* longest file of counters that is read */
 #define CGROUP_NAMES_MAX 8			/* attempts to find a free name */
 #define CGROUP_SWEEP_MAX 256			/* foreign directories looked at in one start, a hierarchy */
+#define CGROUP_LOOKS_MAX 8			/* of these, live ones whose start time is looked at */
 #define CGROUP_ENABLE_TRIES 3
 #define CGROUP_LOCK_TRIES 50			/* a millisecond each */
 #define CGROUP_JOIN_US 50000u			/* how long a child may take for its first act */
