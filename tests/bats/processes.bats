@@ -15,7 +15,10 @@ gone() {
 	local pid
 	for _ in $(seq 100); do
 		local left=""
-		for pid in "$@"; do [ -d "/proc/$pid" ] && left="$left $pid"; done
+		for pid in "$@"; do
+			# A zombie has ended; only its new parent has not looked yet.
+			grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" && left="$left $pid"
+		done
 		[ -z "$left" ] && return 0
 		sleep 0.05
 	done
