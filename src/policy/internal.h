@@ -204,6 +204,9 @@ struct chain {
 
 int chain_read(const char *which, struct chain *ret, struct sj_err *err);
 void chain_free(struct chain *c);
+/* A policy from the documents of a chain (policy.c). */
+int policy_from_chain(const struct chain *chain, const struct policy_set *sets, size_t n_sets, struct policy **ret,
+		      struct sj_err *err);
 
 /* ---- the whole (check.c, units.c) ------------------------------------ */
 

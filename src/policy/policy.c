@@ -117,13 +117,12 @@ static int make_policy(struct walk *w, const struct chain *chain, const struct p
 	return r < 0 ? r : sum_policy(w);
 }
 
-int policy_load(const char *which, const struct policy_set *sets, size_t n_sets, struct policy **ret,
-		struct sj_err *err)
+int policy_from_chain(const struct chain *chain, const struct policy_set *sets, size_t n_sets, struct policy **ret,
+		      struct sj_err *err)
 {
 	struct policy_own *own = calloc(1, sizeof(*own));
 	_cleanup_policy_ struct policy *p = own ? &own->p : NULL;
 	struct walk w = { .own = own, .err = err };
-	struct chain chain = { .n = 0 };
 	int r;
 
 	if (!p)
@@ -133,12 +132,21 @@ int policy_load(const char *which, const struct policy_set *sets, size_t n_sets,
 		return err_oom(err);
 	if (groups_open(&own->groups) < 0)
 		return groups_damaged(err);
-	r = chain_read(which, &chain, err);
-	if (r == 0)
-		r = make_policy(&w, &chain, sets, n_sets);
-	chain_free(&chain);
+	r = make_policy(&w, chain, sets, n_sets);
 	if (r == 0)
 		*ret = steal_ptr(p);
+	return r;
+}
+
+int policy_load(const char *which, const struct policy_set *sets, size_t n_sets, struct policy **ret,
+		struct sj_err *err)
+{
+	struct chain chain = { .n = 0 };
+	int r = chain_read(which, &chain, err);
+
+	if (r == 0)
+		r = policy_from_chain(&chain, sets, n_sets, ret, err);
+	chain_free(&chain);
 	return r;
 }
 

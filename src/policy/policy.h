@@ -141,6 +141,15 @@ struct policy_set {
  * Errors: exit 2, with the JSON path or the flag, the value and the legal range.
  */
 int policy_load(const char *which, const struct policy_set *sets, size_t n_sets, struct policy **ret, struct sj_err *err);
+/*
+ * Load from a document that a client sent; what it extends is a shipped policy, never a file.
+ * `name` stands for the document in errors. The document is not changed.
+ */
+int policy_load_doc(struct json_t *doc, const char *name, const struct policy_set *sets, size_t n_sets,
+		    struct policy **ret, struct sj_err *err);
+/* Does a grant nothing that b does not? If not, why is a sentence. */
+#define POLICY_LOOSER_MAX 200
+bool policy_is_within(const struct policy *a, const struct policy *b, char why[POLICY_LOOSER_MAX]);
 struct policy *policy_free(struct policy *p);	/* returns NULL */
 void policy_freep(struct policy **p);
 #define _cleanup_policy_ _cleanup_(policy_freep)

@@ -34,17 +34,17 @@ static bool sizes_fit(void)
 }
 
 /* Which arguments does any rule for this call look at? Only they tell two denials apart. */
-static uint16_t decisive_args(struct session *s, int nr)
+static uint16_t decisive_args(struct denied *d, int nr)
 {
-	const struct policy_syscalls *sys = &s->policy->syscalls;
+	const struct policy_syscalls *sys = &d->policy->syscalls;
 	char buf[40];
 	const char *name;
 	uint16_t mask = KNOWN;
 
-	if (nr < 0 || (size_t)nr >= ARRAY_LEN(s->decisive))
+	if (nr < 0 || (size_t)nr >= ARRAY_LEN(d->decisive))
 		return 0;
-	if (s->decisive[nr])
-		return s->decisive[nr];
+	if (d->decisive[nr])
+		return d->decisive[nr];
 	name = filter_call_name(nr, buf, sizeof(buf));
 	for (size_t i = 0; i < sys->n_rules; i++) {
 		if (strcmp(sys->rules[i].name, name) != 0)
@@ -52,7 +52,7 @@ static uint16_t decisive_args(struct session *s, int nr)
 		for (size_t a = 0; a < sys->rules[i].n_args; a++)
 			mask |= (uint16_t)(1u << sys->rules[i].args[a].index);
 	}
-	s->decisive[nr] = mask;
+	d->decisive[nr] = mask;
 	return mask;
 }
 
@@ -76,10 +76,10 @@ static void note_remedy(struct session_denial *d)
 			 filter_call_name(d->nr, buf, sizeof(buf)));
 }
 
-static void record(struct session *s, int nr, const uint64_t args[6], const struct policy_rule *rule, int error)
+static void record(struct denied *den, int nr, const uint64_t args[6], const struct policy_rule *rule, int error)
 {
-	struct session_report *rep = s->rep;
-	uint16_t mask = decisive_args(s, nr);
+	struct session_report *rep = den->rep;
+	uint16_t mask = decisive_args(den, nr);
 	struct session_denial *d;
 	size_t alike = 0;
 
@@ -104,16 +104,16 @@ static void record(struct session *s, int nr, const uint64_t args[6], const stru
 	note_remedy(d);
 }
 
-static void decide(struct session *s, const struct seccomp_data *data, struct seccomp_notif_resp *resp)
+static void decide(struct denied *d, const struct seccomp_data *data, struct seccomp_notif_resp *resp)
 {
 	struct filter_verdict v = { 0 };
 	uint64_t args[6];
 
 	memcpy(args, data->args, sizeof(args));
-	filter_decide(s->policy, data->nr, args, &v);
+	filter_decide(d->policy, data->nr, args, &v);
 	/* The kernel's program refused it; were the two ever to differ, the refusal stands. */
 	resp->error = -(v.error > 0 ? v.error : EPERM);
-	record(s, data->nr, args, v.rule, -resp->error);
+	record(d, data->nr, args, v.rule, -resp->error);
 }
 
 static short events_now(int fd)
@@ -124,38 +124,36 @@ static short events_now(int fd)
 }
 
 /* False: nothing more to do now. The receive waits where nothing is there, hence the poll before each. */
-static bool answer_one(struct session *s)
+static bool answer_one(struct denied *d)
 {
 	union notif req;
 	union notif_resp resp;
 
-	if (!(events_now(s->listener) & POLLIN))
+	if (!(events_now(d->listener) & POLLIN))
 		return false;
 	memset(&req, 0, sizeof(req));
 	memset(&resp, 0, sizeof(resp));
-	if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
+	if (ioctl(d->listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
 		return errno == ENOENT || errno == EINTR; /* its thread died meanwhile */
 	resp.n.id = req.n.id;
-	decide(s, &req.n.data, &resp.n);
-	(void)ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp); /* ENOENT: it died; nobody waits */
+	decide(d, &req.n.data, &resp.n);
+	(void)ioctl(d->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp); /* ENOENT: it died; nobody waits */
 	return true;
 }
 
-void denied_batch(struct session *s, short revents)
+bool denied_batch(struct denied *d, short revents)
 {
 	int n = 0;
 
 	/* Nobody is left under the filter. */
-	if (!(revents & POLLIN)) {
-		base_closep(&s->listener);
-		return;
-	}
+	if (!(revents & POLLIN))
+		return false;
 	/* Without a listener the kernel answers ENOSYS: still a refusal. */
-	if (!s->rep->denied_total && !sizes_fit()) {
-		s->rep->denied_counted = false;
-		base_closep(&s->listener);
-		return;
+	if (!d->rep->denied_total && !sizes_fit()) {
+		d->rep->denied_counted = false;
+		return false;
 	}
-	while (n < SESSION_DENIED_BATCH && answer_one(s))
+	while (n < SESSION_DENIED_BATCH && answer_one(d))
 		n++;
+	return true;
 }

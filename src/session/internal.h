@@ -118,7 +118,39 @@ int script_prepare(struct prep *p, const struct session_run *run, struct sj_err 
 unsigned int prep_threads(const struct policy_limits *l, unsigned int online);
 unsigned int prep_online_cpus(void);
 
-/* ---- one run (session.c, loop.c, denied.c) --------------------------- */
+/* ---- what the guest gets beside its streams (handover.c) -------------- */
+
+struct handover {
+	int boot_fd, claim_fd;
+	const struct wire_claim *claim;	/* shared with the guest: read through a copy only */
+	int sync[2];			/* ours, the guest's */
+};
+#define HANDOVER_INIT ((struct handover){ .boot_fd = -1, .claim_fd = -1, .sync = { -1, -1 } })
+
+int handover_open(struct handover *h, struct sj_err *err);
+/* Compile the filter into *spec and write the boot record. */
+int handover_fill(struct handover *h, const struct policy *policy, struct wire_boot_spec *spec, struct sj_err *err);
+/* After jail_start(): the guest has its own copies. */
+void handover_close_inside(struct handover *h);
+void handover_close(struct handover *h);
+/* The jail of a policy; streams, extra descriptors and files are the caller's to add. Strings belong to both. */
+void handover_spec(const struct policy *policy, const struct prep *prep, enum jail_isolation isolation,
+		   struct jail_spec *ret);
+int handover_fault(const char *what, int error, struct sj_err *err);	/* E_HOST; returns -error */
+
+/* ---- denied calls (denied.c) ------------------------------------------ */
+
+struct denied {
+	const struct policy *policy;
+	struct session_report *rep;	/* where they are noted */
+	int listener;			/* -1: none */
+	uint16_t decisive[512];		/* by system call: which arguments rules look at; bit 15 = known */
+};
+
+/* Answer what waits. False: the listener is of no use any more, to be closed. */
+bool denied_batch(struct denied *d, short revents);
+
+/* ---- one run (session.c, loop.c) -------------------------------------- */
 
 enum stop {
 	STOP_NONE,	/* the program ended by itself */
@@ -133,10 +165,8 @@ struct session {
 	struct prep prep;
 	struct session_stdio io;
 	struct jail *jail;
-	int boot_fd, claim_fd;
-	const struct wire_claim *claim;	/* shared with the guest: read through a copy only */
-	int sync[2];			/* ours, the guest's */
-	int listener;
+	struct handover handover;
+	struct denied denied;
 	int signal_fd;
 	sigset_t old_mask;
 	bool mask_set, sigpipe_was_pending;
@@ -153,13 +183,17 @@ struct session {
 	uint64_t killed_at;		/* 0 = not yet */
 	uint64_t sample_at, kill_at;	/* 0 = not due */
 	unsigned int n_cpus;
-	uint16_t decisive[512];		/* by system call: which arguments rules look at; bit 15 = known */
 };
 
 /* Runs until the jail's streams have ended. Negative: the set-up failed, err is filled, nothing ran. */
 int loop_run(struct session *s, struct sj_err *err);
 
-void denied_batch(struct session *s, short revents);
+/* ---- the report as JSON (report.c) ------------------------------------ */
+
+/* Flags of json_dumps(): 15 digits are enough for three decimals of any run's milliseconds. */
+#define REPORT_FORMAT (JSON_COMPACT | JSON_REAL_PRECISION(15))
+struct json_t *report_object(const struct session_report *r, const struct policy *p); /* NULL: out of memory */
+struct json_t *report_denial(const struct session_denial *d, uint64_t times);
 
 /* ---- what happened (verdict.c, hint.c) ------------------------------- */
 

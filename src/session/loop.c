@@ -188,7 +188,7 @@ static void become_ready(struct session *s, uint64_t now)
 
 	s->ready = true;
 	s->ready_at = now;
-	base_closep(&s->sync[0]);
+	base_closep(&s->handover.sync[0]);
 	if (s->policy->limits.cpu_ms)
 		s->n_cpus = busy_cpus(s);
 	plan_sample(s, &nothing, now);
@@ -199,15 +199,15 @@ static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
 	struct wire_ready ready = { 0 };
 	int fd = -1;
 	size_t n_fds = 0;
-	ssize_t n = io_recv_fds(s->sync[0], &ready, sizeof(ready), &fd, 1, &n_fds);
+	ssize_t n = io_recv_fds(s->handover.sync[0], &ready, sizeof(ready), &fd, 1, &n_fds);
 
 	if (n == -EAGAIN)
 		return 0;
 	if (n_fds == 1)
-		s->listener = fd;
+		s->denied.listener = fd;
 	if (n == 0 || n == -ECONNRESET) {
 		/* The guest is dead; init's message says how. */
-		base_closep(&s->sync[0]);
+		base_closep(&s->handover.sync[0]);
 		return 0;
 	}
 	if (n != (ssize_t)sizeof(ready) || ready.magic != WIRE_BOOT_MAGIC)
@@ -274,7 +274,7 @@ static int ended(struct session *s, uint64_t now, struct sj_err *err)
 
 	if (!s->exited_at)
 		s->exited_at = now;
-	if (!s->ready && has_message(s->sync[0]))
+	if (!s->ready && has_message(s->handover.sync[0]))
 		r = serve_sync(s, now, err);
 	if (r == 0 && !s->ready)
 		r = died_unready(s, err);
@@ -328,7 +328,8 @@ static int serve(struct session *s, enum fd_kind kind, short revents, uint64_t n
 	case FD_SYNC:
 		return serve_sync(s, now, err);
 	case FD_LISTENER:
-		denied_batch(s, revents);
+		if (!denied_batch(&s->denied, revents))
+			base_closep(&s->denied.listener);
 		return 0;
 	case FD_IN:
 		relay_pump(&s->io.in, NULL, now);
@@ -372,8 +373,8 @@ static void want_relay(struct pollfd *src, struct pollfd *dst, const struct rela
 static void want_all(const struct session *s, struct pollfd p[FD_KINDS], uint64_t now)
 {
 	want(&p[FD_SIGNALS], s->signal_fd, POLLIN);
-	want(&p[FD_SYNC], s->sync[0], POLLIN);
-	want(&p[FD_LISTENER], s->listener, POLLIN);
+	want(&p[FD_SYNC], s->handover.sync[0], POLLIN);
+	want(&p[FD_LISTENER], s->denied.listener, POLLIN);
 	want(&p[FD_IN], s->io.in.src.fd, s->exited_at ? 0 : relay_wants_src(&s->io.in, now));
 	want(&p[FD_IN_PIPE], s->io.in.dst.fd, s->exited_at ? 0 : relay_wants_dst(&s->io.in));
 	want_relay(&p[FD_OUT_PIPE], &p[FD_OUT], &s->io.out, now);

@@ -11,7 +11,6 @@
 
 #include "session/internal.h"
 
-#define REPORT_DIGITS 15	/* significant; enough for three decimals of any run's milliseconds */
 #define REPORT_TEXT_MAX 2048
 
 static json_t *text(const char *s)
@@ -52,12 +51,12 @@ static json_t *output_part(const struct session_report *r)
 			 "truncated", r->truncated);
 }
 
-static json_t *denial(const struct session_denial *d)
+json_t *report_denial(const struct session_denial *d, uint64_t times)
 {
 	char buf[40];
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:n, s:o}", "what", text(d->what),
-			 "syscall", text(filter_call_name(d->nr, buf, sizeof(buf))), "count", count(d->count),
+			 "syscall", text(filter_call_name(d->nr, buf, sizeof(buf))), "count", count(times),
 			 "rule", text(d->rule && d->rule->origin ? d->rule->origin : "default"), "where",
 			 "allow_with", text_or_null(d->allow_with));
 }
@@ -67,7 +66,7 @@ static json_t *denied_part(const struct session_report *r)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < r->n_denied; i++)
-		json_array_append_new(list, denial(&r->denied[i]));
+		json_array_append_new(list, report_denial(&r->denied[i], r->denied[i].count));
 	return list;
 }
 
@@ -133,7 +132,7 @@ static json_t *end_part(const struct session_report *r)
 			 "exit_code", r->exit_code >= 0 ? json_integer(r->exit_code) : json_null(),
 			 "signal", r->signal > 0 ? json_integer(r->signal) : json_null(),
 			 "ran", lost ? "unknown" : r->ran ? "yes" : "no",
-			 "retry", r->ran ? "unsafe" : "safe", "session", "none");
+			 "retry", r->ran ? "unsafe" : "safe", "session", r->session ? r->session : "none");
 }
 
 static json_t *usage_part(const struct session_report *r)
@@ -156,13 +155,21 @@ static json_t *rest_part(const struct session_report *r, const struct policy *p)
 			 "smoljail", sj_version());
 }
 
-char *session_report_json(const struct session_report *r, const struct policy *p)
+json_t *report_object(const struct session_report *r, const struct policy *p)
 {
-	_cleanup_json_ json_t *doc = end_part(r);
+	json_t *doc = end_part(r);
 	_cleanup_json_ json_t *usage = usage_part(r);
 	_cleanup_json_ json_t *rest = rest_part(r, p);
 
-	if (!doc || !usage || !rest || json_object_update(doc, usage) < 0 || json_object_update(doc, rest) < 0)
-		return NULL;
-	return json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(REPORT_DIGITS));
+	if (doc && usage && rest && json_object_update(doc, usage) == 0 && json_object_update(doc, rest) == 0)
+		return doc;
+	json_decref(doc);
+	return NULL;
+}
+
+char *session_report_json(const struct session_report *r, const struct policy *p)
+{
+	_cleanup_json_ json_t *doc = report_object(r, p);
+
+	return doc ? json_dumps(doc, REPORT_FORMAT) : NULL;
 }

@@ -36,15 +36,6 @@
 
 static const int watched_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
-static int host_fault(const char *what, int error, struct sj_err *err)
-{
-	err_set(err, error, SJ_EXIT_SETUP, "E_HOST", "cannot prepare the run: %s", what);
-	err_why(err, "%s", strerror(error));
-	if (error == EMFILE || error == ENFILE)
-		err_fix(err, "raise the limit of open files (ulimit -n)");
-	return -error;
-}
-
 /* ---- signals ------------------------------------------------------------ */
 
 /*
@@ -64,7 +55,7 @@ static int signals_take(struct session *s, struct sj_err *err)
 			sigaddset(&take, watched_signals[i]);
 	s->signal_fd = signalfd(-1, &take, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
-		return host_fault("signals", errno, err);
+		return handover_fault("signals", errno, err);
 	sigpending(&pending);
 	s->sigpipe_was_pending = sigismember(&pending, SIGPIPE) == 1;
 	sigaddset(&take, SIGPIPE);
@@ -88,54 +79,10 @@ static void signals_restore(struct session *s)
 	s->mask_set = false;
 }
 
-/* ---- what the guest gets beside its streams ------------------------------- */
-
-static int sealable_memfd(const char *name)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-
-	/* Kernels before 6.3 do not know the second flag. */
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Its size is sealed, so that reading it here can never fault; its contents are the guest's. */
-static int make_claim_page(struct session *s, struct sj_err *err)
-{
-	void *map;
-
-	s->claim_fd = sealable_memfd("smoljail-claim");
-	if (s->claim_fd < 0)
-		return host_fault("claim page", -s->claim_fd, err);
-	if (ftruncate(s->claim_fd, WIRE_CLAIM_SIZE) < 0 ||
-	    fcntl(s->claim_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return host_fault("claim page", errno, err);
-	map = mmap(NULL, WIRE_CLAIM_SIZE, PROT_READ, MAP_SHARED, s->claim_fd, 0);
-	if (map == MAP_FAILED)
-		return host_fault("claim page", errno, err);
-	s->claim = map;
-	return 0;
-}
-
-static int make_channels(struct session *s, struct sj_err *err)
-{
-	s->boot_fd = sealable_memfd("smoljail-boot");
-	if (s->boot_fd < 0)
-		return host_fault("boot record", -s->boot_fd, err);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->sync) < 0)
-		return host_fault("socket", errno, err);
-	return make_claim_page(s, err);
-}
-
-static const void *insns_of(const struct filter_prog *prog)
-{
-	return prog->insns;
-}
+/* ---- starting --------------------------------------------------------------- */
 
 static int fill_boot_record(struct session *s, struct sj_err *err)
 {
-	_cleanup_filter_ struct filter_prog prog = { 0 };
 	const struct session_run *run = s->run;
 	bool named = run->mode == WIRE_MODE_FILE || run->mode == WIRE_MODE_MODULE;
 	const char *name = run->mode == WIRE_MODE_FILE ? s->prep.target : run->target;
@@ -147,82 +94,26 @@ static int fill_boot_record(struct session *s, struct sj_err *err)
 		.code = named ? name : run->code,
 		.code_len = named ? strlen(name) : run->code_len,
 	};
-	int r = filter_compile(s->policy, true, &prog, err);
 
-	if (r < 0)
-		return r;
-	spec.insns = insns_of(&prog);
-	spec.n_insns = prog.len;
-	r = wire_boot_fill(s->boot_fd, &spec);
-	if (r == 0)
-		return 0;
-	err_set(err, -r, r == -E2BIG || r == -EINVAL ? SJ_EXIT_USAGE : SJ_EXIT_SETUP, "E_BOOT", "cannot hand the program over");
-	err_why(err, "%s", r == -E2BIG ? "its arguments or its text are too long"
-		: r == -EINVAL ? "it holds a NUL byte" : strerror(-r));
-	return r;
-}
-
-/* ---- starting --------------------------------------------------------------- */
-
-static enum jail_net net_of(enum policy_net net)
-{
-	switch (net) {
-	case POLICY_NET_HOST: return JAIL_NET_HOST;
-	case POLICY_NET_LOOPBACK: return JAIL_NET_LOOPBACK;
-	case POLICY_NET_NONE:
-	case POLICY_NET_PROXY: break;
-	}
-	return JAIL_NET_NONE;
-}
-
-static enum jail_landlock landlock_of(enum policy_landlock l)
-{
-	switch (l) {
-	case POLICY_LANDLOCK_REQUIRE: return JAIL_LANDLOCK_REQUIRE;
-	case POLICY_LANDLOCK_OFF: return JAIL_LANDLOCK_OFF;
-	case POLICY_LANDLOCK_AUTO: break;
-	}
-	return JAIL_LANDLOCK_AUTO;
-}
-
-static struct jail_tmpfs tmpfs_of(const struct policy_tmpfs *t)
-{
-	return (struct jail_tmpfs){ .size = t->size, .inodes = t->inodes };
-}
-
-static struct jail_limits limits_of(const struct policy_limits *l)
-{
-	return (struct jail_limits){
-		.memory = l->memory, .swap = l->swap, .cpu_milli = l->cpu_milli, .pids = l->pids,
-		.cpu_ms = l->cpu_ms, .open_files = l->open_files, .file_size = l->file_size,
-		.require_cgroup = l->enforcement == POLICY_CGROUP,
-	};
+	return handover_fill(&s->handover, s->policy, &spec, err);
 }
 
 static int start_jail(struct session *s, struct sj_err *err)
 {
-	static char *const guest_argv[] = { (char *)"smoljail-guest", NULL };
-	const struct policy_files *f = &s->policy->files;
-	int extra[] = { s->boot_fd, s->sync[1], s->claim_fd };
-	struct jail_spec spec = {
-		.root = s->prep.root.path, .hostname = f->hostname,
-		.net = net_of(s->policy->net), .isolation = s->run->isolation,
-		.landlock = landlock_of(s->policy->landlock),
-		.tmp = tmpfs_of(&f->tmp), .work = tmpfs_of(&f->work), .shm = tmpfs_of(&f->shm),
-		.exec_from_writable = f->exec_from_writable,
-		.binds = s->prep.binds, .n_binds = s->prep.n_binds,
-		.files = &s->prep.script, .n_files = s->prep.script.name ? 1 : 0,
-		.limits = limits_of(&s->policy->limits),
-		.path = SESSION_GUEST, .argv = guest_argv, .envp = s->prep.env,
-		.stdio = { s->io.inside[0], s->io.inside[1], s->io.inside[2] },
-		.extra = extra, .n_extra = ARRAY_LEN(extra),
-	};
-	int r = jail_start(&spec, &s->jail, err);
+	int extra[] = { s->handover.boot_fd, s->handover.sync[1], s->handover.claim_fd };
+	struct jail_spec spec;
+	int r;
 
+	handover_spec(s->policy, &s->prep, s->run->isolation, &spec);
+	spec.files = &s->prep.script;
+	spec.n_files = s->prep.script.name ? 1 : 0;
+	memcpy(spec.stdio, s->io.inside, sizeof(spec.stdio));
+	spec.extra = extra;
+	spec.n_extra = ARRAY_LEN(extra);
+	r = jail_start(&spec, &s->jail, err);
 	/* The child has its own copies; ours would keep the pipes from ever ending. */
 	stdio_close_inside(&s->io);
-	base_closep(&s->sync[1]);
-	base_closep(&s->claim_fd);
+	handover_close_inside(&s->handover);
 	return r;
 }
 
@@ -235,7 +126,7 @@ static int start(struct session *s, struct sj_err *err)
 	if (r == 0)
 		r = stdio_open(&s->io, s->run->stdio, err);
 	if (r == 0)
-		r = make_channels(s, err);
+		r = handover_open(&s->handover, err);
 	if (r == 0)
 		r = start_jail(s, err);
 	if (r == 0)
@@ -309,7 +200,7 @@ static void conclude(struct session *s, uint64_t ended_at)
 	rep->setup_us = s->ready_at - s->started_at;
 	rep->wall_us = ended_at - s->ready_at;
 	note_isolation(s);
-	claim_copy(s->claim, &rep->claim);
+	claim_copy(s->handover.claim, &rep->claim);
 	if (verdict_failed(s->exited, s->wait_status))
 		jail_disk(s->jail, &used, &full);
 	s->jail = jail_finish(s->jail, &rep->usage);
@@ -326,14 +217,9 @@ static void session_clear(struct session *s)
 	s->jail = jail_finish(s->jail, NULL);
 	stdio_rewind_unread(&s->io);
 	stdio_close(&s->io);
-	base_closep(&s->boot_fd);
-	base_closep(&s->claim_fd);
-	base_closep(&s->sync[0]);
-	base_closep(&s->sync[1]);
-	base_closep(&s->listener);
+	handover_close(&s->handover);
+	base_closep(&s->denied.listener);
 	base_closep(&s->signal_fd);
-	if (s->claim)
-		munmap((void *)(uintptr_t)s->claim, WIRE_CLAIM_SIZE);
 	prep_clear(&s->prep);
 	signals_restore(s);
 }
@@ -342,7 +228,8 @@ static int attempt(const struct session_run *run, struct session_report *ret, st
 {
 	struct session s = {
 		.run = run, .policy = run->policy, .rep = ret, .io = SESSION_STDIO_INIT,
-		.boot_fd = -1, .claim_fd = -1, .sync = { -1, -1 }, .listener = -1, .signal_fd = -1,
+		.handover = HANDOVER_INIT, .signal_fd = -1,
+		.denied = { .policy = run->policy, .rep = ret, .listener = -1 },
 		.budget = run->policy->limits.output ? run->policy->limits.output : UINT64_MAX,
 		.started_at = io_now_us(),
 	};

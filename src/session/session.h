@@ -63,6 +63,7 @@ struct session_report {
 	struct jail_enforced enforced;
 	const char *disk_enforced;
 	char python[16];		/* version of the interpreter inside, may be empty */
+	const char *session;		/* "closed" for a session's; NULL for a single run's */
 	struct sj_err setup;		/* valid for STATUS_SETUP_ERROR */
 	struct wire_claim claim;	/* what the guest said of its own end: strings are terminated here */
 	char hint[512];			/* one line for people, may be empty */

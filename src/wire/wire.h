@@ -101,4 +101,39 @@ struct wire_boot_view {
 int wire_boot_parse(const void *map, size_t len, struct wire_boot_view *ret);
 void wire_boot_view_clear(struct wire_boot_view *v);
 
+/* ---- frames of the session protocol (frame.c) ------------------------ */
+
+#define WIRE_FRAME_HEAD 4u
+#define WIRE_FRAME_MAX (16u << 20)
+#define WIRE_DEPTH_MAX 64u		/* arrays and objects within each other */
+#define WIRE_VALUES_MAX 1500000u	/* arrays, objects and elements in one frame */
+#define WIRE_MEMBERS_MAX 24u		/* of a frame's own object */
+
+void wire_frame_head(size_t len, unsigned char ret[WIRE_FRAME_HEAD]);
+/* Does data begin with a whole frame? 1 yes, 0 more is needed, -EMSGSIZE illegal length. *ret_len: of its JSON. */
+int wire_frame_peek(const void *data, size_t len, size_t max, size_t *ret_len);
+
+/* Bytes of a frame as they came. */
+struct wire_span {
+	const char *text;
+	size_t len;
+};
+
+struct wire_member {
+	struct wire_span key, value;	/* the key without its quotes; the value with them */
+};
+
+struct wire_members {
+	struct wire_member list[WIRE_MEMBERS_MAX];
+	size_t n;
+};
+
+/*
+ * A first look at a frame's JSON, before anything is allocated for it: depth, number of
+ * values, and where the members of the outermost object are. It does not prove that the
+ * text is JSON; a parser has to. Members are right where that parser agrees. 0, -E2BIG or -EBADMSG.
+ */
+int wire_json_look(const char *json, size_t len, struct wire_members *ret);
+const struct wire_span *wire_member(const struct wire_members *m, const char *name);	/* NULL: none */
+
 #endif
