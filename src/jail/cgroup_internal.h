@@ -71,6 +71,16 @@ bool cgroup_parse_name(const char *name, pid_t *ret_pid, uint64_t *ret_start);
 
 /* ---- one process as /proc shows it (poll.c; pure) ---------------------- */
 
+/* Memory files of a jail, each counted once (poll_files.c). */
+#define POLL_FDS_MAX 16384u
+#define POLL_MEMFDS_MAX 1024u
+struct poll_files {
+	uint64_t bytes;
+	ino_t seen[POLL_MEMFDS_MAX];
+	size_t n, looked;
+};
+void poll_files_add(struct poll_files *f, int proc, pid_t pid);
+
 struct poll_stat {
 	pid_t pid, ppid;
 	uint32_t threads;

@@ -110,16 +110,22 @@ static void reap(pid_t guest)
 			finish(status);
 }
 
-/* A byte is a signal for the program and its process group, which init leads; end of file is the end. */
+/*
+ * A byte is a signal for the program and its process group, which init leads; end of file is the end.
+ * The answer tells that the signal is on its way: nothing that the program is told later can be overtaken by it.
+ */
 static void obey(void)
 {
+	struct jail_msg msg = { .kind = MSG_SIGNALLED };
 	unsigned char sig;
 	ssize_t n = recvfrom(INIT_SOCK, &sig, 1, MSG_DONTWAIT, NULL, NULL);
 
 	if (n == 0)
 		_exit(0);
-	if (n == 1 && sig >= 1 && sig <= 64)
-		(void)kill(0, sig);
+	if (n != 1 || sig < 1 || sig > 64)
+		return;
+	(void)kill(0, sig);
+	(void)sendto(INIT_SOCK, &msg, sizeof(msg), MSG_NOSIGNAL, NULL, 0);
 }
 
 void init_main(const struct launch *l, pid_t guest)

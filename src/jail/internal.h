@@ -44,8 +44,13 @@ struct cgroup *cgroup_close(struct cgroup *cg);	/* rmdir with retries; accepts a
 
 /* ---- where no cgroup holds memory or CPU time (poll.c) -------------- */
 
-/* Sum over init's descendants as the host sees them. Memory: sum of RSS; when that is over `limit`, of PSS. */
-int poll_sample(pid_t init, uint64_t limit, uint64_t *ret_memory, uint64_t *ret_cpu_us, uint32_t *ret_tasks);
+/*
+ * Sum over init's descendants as the host sees them. Memory: what is resident,
+ * memory files, and in_folders (bytes in the jail's tmpfs folders); when that is
+ * over `limit`, shared pages are told apart first.
+ */
+int poll_sample(pid_t init, uint64_t limit, uint64_t in_folders, uint64_t *ret_memory, uint64_t *ret_cpu_us,
+		uint32_t *ret_tasks);
 
 /* ---- set-up failures in words (explain.c) --------------------------- */
 
@@ -148,7 +153,7 @@ int net_loopback_up(int route_fd);	/* parent: brings lo up and reads it back; co
 enum sync_byte { SYNC_MAPS = 'M', SYNC_NET = 'N', SYNC_GO = 'G' };
 
 /* Child to parent, one SEQPACKET message each. */
-enum msg_kind { MSG_FAILED = 1, MSG_ROUTE, MSG_BUILT, MSG_EXITED };
+enum msg_kind { MSG_FAILED = 1, MSG_ROUTE, MSG_BUILT, MSG_EXITED, MSG_SIGNALLED };
 struct jail_msg {
 	uint32_t kind;
 	int32_t phase;		/* index into the table of phases */
@@ -177,6 +182,27 @@ struct launch {
 	char *scrub;		/* the process's argument and environment area, to be wiped in init */
 	size_t scrub_len;
 };
+
+#define JAIL_ISOLATION_MAX 12	/* words and the NULL after them */
+
+struct jail {
+	struct launch launch;
+	struct jail_spec spec;
+	struct cgroup *cgroup;
+	struct jail_enforced enforced;
+	struct jail_usage seen;		/* highest values sampled */
+	const char *isolation[JAIL_ISOLATION_MAX];
+	char landlock[24];
+	int sock, pidfd;
+	pid_t pid;
+	unsigned int signals;		/* sent, and not yet confirmed by init */
+	bool built;			/* the child's world stands; disks are valid */
+	bool go;			/* the caller wants the guest */
+	int disks[LAUNCH_DISKS];
+};
+
+/* prepare.c: fills launch, cgroup, enforced and isolation from spec */
+int prepare_jail(struct jail *j, struct sj_err *err);
 
 _noreturn_ void child_main(struct launch *l);
 _noreturn_ void init_main(const struct launch *l, pid_t guest);

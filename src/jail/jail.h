@@ -110,7 +110,9 @@ int jail_go(struct jail *j, struct sj_err *err);
 int jail_status_fd(const struct jail *j);
 int jail_event(struct jail *j, enum jail_event_kind *ret, int *ret_wait_status, struct sj_err *err);
 void jail_signal(struct jail *j, int sig);	/* to the main program, through init */
+bool jail_signal_pending(const struct jail *j);	/* one is still on its way; jail_event() tells when it is not */
 void jail_kill(struct jail *j);			/* everything in the jail, now */
+int jail_death_fd(const struct jail *j);	/* readable when every process is dead: jail_finish() will not wait */
 /* Live counters for deadlines; a limit held by "polling" is checked here. Returns 0 or -errno. */
 int jail_sample(struct jail *j, struct jail_usage *ret);
 /* Bytes used of the tmpfs folders; full: a folder has no space or no inode left. */

@@ -217,23 +217,53 @@ static bool visit(struct walk *w, struct member *m)
 	return true;
 }
 
-/* Pages that processes share count once. Where PSS may not be read, RSS stands: too much, never too little. */
-static uint64_t proportional(const struct walk *w)
+static bool field_kib(const char *text, const char *name, uint64_t *ret)
+{
+	const char *line = strstr(text, name);
+	unsigned long long kib;
+
+	if (!line || sscanf(line + strlen(name), " %llu", &kib) != 1)
+		return false;
+	*ret += kib * 1024;
+	return true;
+}
+
+/*
+ * Pages that processes share count once, and those of a file that is also
+ * mapped do not count again. Where PSS may not be read, RSS stands: too much,
+ * never too little.
+ */
+static uint64_t proportional(const struct walk *w, uint64_t in_files)
 {
 	char text[CGROUP_FILE_MAX];
-	uint64_t sum = 0;
+	uint64_t own = 0, shared = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
-		unsigned long long kib;
-		const char *line;
-
 		if (w->members[i].rss == 0)
 			continue;
-		line = read_file(w, w->members[i].pid, "smaps_rollup", text, sizeof(text)) == 0 ?
-		       strstr(text, "\nPss:") : NULL;
-		sum += line && sscanf(line, "\nPss: %llu", &kib) == 1 ? kib * 1024 : w->members[i].rss;
+		if (read_file(w, w->members[i].pid, "smaps_rollup", text, sizeof(text)) < 0 ||
+		    !field_kib(text, "\nPss_Anon:", &own) || !field_kib(text, "\nPss_File:", &own) ||
+		    !field_kib(text, "\nPss_Shmem:", &shared))
+			own += w->members[i].rss;
 	}
-	return sum;
+	return own + (shared > in_files ? shared : in_files);
+}
+
+static uint64_t memory_files(const struct walk *w)
+{
+	struct poll_files files = { 0 };
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->members[i].rss)
+			poll_files_add(&files, w->proc, w->members[i].pid);
+	return files.bytes;
+}
+
+static uint64_t total_memory(const struct walk *w, uint64_t limit, uint64_t in_folders)
+{
+	uint64_t in_files = in_folders + memory_files(w), quick = w->memory + in_files;
+
+	return limit && quick > limit ? proportional(w, in_files) : quick;
 }
 
 static int walk_from(struct walk *w, pid_t init)
@@ -257,14 +287,14 @@ static int walk_from(struct walk *w, pid_t init)
 	return 0;
 }
 
-static int sample_at(int proc, pid_t init, uint64_t limit, uint64_t *ret_memory, uint64_t *ret_cpu_us,
-		     uint32_t *ret_tasks)
+static int sample_at(int proc, pid_t init, uint64_t limit, uint64_t in_folders, uint64_t *ret_memory,
+		     uint64_t *ret_cpu_us, uint32_t *ret_tasks)
 {
 	struct walk w = { .proc = proc };
 	int r = walk_from(&w, init);
 
 	if (r == 0) {
-		*ret_memory = limit && w.memory > limit ? proportional(&w) : w.memory;
+		*ret_memory = total_memory(&w, limit, in_folders);
 		*ret_cpu_us = w.ticks * (1000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 		*ret_tasks = w.tasks;
 	}
@@ -273,9 +303,10 @@ static int sample_at(int proc, pid_t init, uint64_t limit, uint64_t *ret_memory,
 	return r;
 }
 
-int poll_sample(pid_t init, uint64_t limit, uint64_t *ret_memory, uint64_t *ret_cpu_us, uint32_t *ret_tasks)
+int poll_sample(pid_t init, uint64_t limit, uint64_t in_folders, uint64_t *ret_memory, uint64_t *ret_cpu_us,
+		uint32_t *ret_tasks)
 {
 	_cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	return proc < 0 ? -errno : sample_at(proc, init, limit, ret_memory, ret_cpu_us, ret_tasks);
+	return proc < 0 ? -errno : sample_at(proc, init, limit, in_folders, ret_memory, ret_cpu_us, ret_tasks);
 }
