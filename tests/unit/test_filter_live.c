@@ -121,7 +121,7 @@ static void play_acts(void)
 		const long *a = acts[i].args;
 
 		errno = 0;
-		results[i] = syscall(acts[i].nr, a[0], a[1], a[2], a[3]) == -1 ? errno : 0;
+		results[i] = syscall(acts[i].nr, a[0], a[1], a[2], a[3], 0L, 0L) == -1 ? errno : 0;
 	}
 }
 
