@@ -255,3 +255,15 @@ print(zoneinfo.ZoneInfo("Europe/Paris").key, locale.setlocale(locale.LC_ALL, "C.
 	lacks "$stderr" "smoljail:"
 	is "$status" 124
 }
+
+@test "PYTHON variables that the user gives count, the caller's own do not" {
+	export PYTHONHASHSEED=7
+	first=$("$SMOLJAIL" run --env PYTHONHASHSEED=1 -c 'print(hash("x"))')
+	is "$("$SMOLJAIL" run --env PYTHONHASHSEED=1 -c 'print(hash("x"))')" "$first"
+	jail -c 'import sys, os; print(sys.flags.hash_randomization, "PYTHONHASHSEED" in os.environ)'
+	is "$stdout" "1 False"
+	mkdir lib
+	echo 'Z = 9' >lib/given.py
+	jail --ro lib:/lib-of-mine --env PYTHONPATH=/lib-of-mine -c 'import given; print(given.Z)'
+	is "$stdout" 9
+}
