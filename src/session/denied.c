@@ -6,6 +6,7 @@
  * Never: answers CONTINUE: a refused call stays refused whatever happens here
  */
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -64,6 +65,16 @@ static bool same_args(const uint64_t a[6], const uint64_t b[6], uint16_t mask)
 	return true;
 }
 
+/* Threads and processes take more than the one call that was refused first: their group. */
+static const char *remedy_name(const struct session_denial *d, char *buf, size_t len)
+{
+	const char *name = filter_call_name(d->nr, buf, len);
+
+	if (strcmp(name, "clone") == 0)
+		return d->args[0] & CLONE_THREAD ? "@threads" : "@process";
+	return strcmp(name, "fork") == 0 || strcmp(name, "vfork") == 0 ? "@process" : name;
+}
+
 /* A call that no rule names needs only its name in the policy; a rule says for itself what would change it. */
 static void note_remedy(struct session_denial *d)
 {
@@ -73,7 +84,7 @@ static void note_remedy(struct session_denial *d)
 		snprintf(d->allow_with, sizeof(d->allow_with), "%s", d->rule->allow_with ? d->rule->allow_with : "");
 	else
 		snprintf(d->allow_with, sizeof(d->allow_with), "\"syscalls\": {\"allow\": [\"%s\"]}",
-			 filter_call_name(d->nr, buf, sizeof(buf)));
+			 remedy_name(d, buf, sizeof(buf)));
 }
 
 static void record(struct denied *den, int nr, const uint64_t args[6], const struct policy_rule *rule, int error)

@@ -159,7 +159,10 @@ static void hint_package(const struct session_run *run, const char *name, struct
 
 /* ---- an operation that the policy refused -------------------------------------------- */
 
-/* Did the exception come of this refusal? By errno; a failed look-up of a name comes of a refused socket. */
+/*
+ * Did the exception come of this refusal? By errno, where the message has one: a failed look-up of a name
+ * comes of a refused socket, a thread that does not start of a refused clone.
+ */
 static bool explains(const struct session_denial *d, const char *message)
 {
 	char number[24];
@@ -167,6 +170,8 @@ static bool explains(const struct session_denial *d, const char *message)
 	snprintf(number, sizeof(number), "[Errno %d]", d->error);
 	if (strstr(message, number))
 		return true;
+	if (str_prefix(d->what, "clone("))
+		return strstr(message, "start new thread");
 	return str_prefix(d->what, "socket(") && (strstr(message, "name resolution") || strstr(message, "[Errno -"));
 }
 

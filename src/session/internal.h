@@ -209,6 +209,7 @@ struct verdict_in {
 	const struct jail_enforced *enforced;
 	const struct wire_claim *claim;	/* strings terminated */
 	bool disk_full;
+	bool clone_denied;		/* the filter refused a thread or a process */
 	const struct policy *policy;
 };
 

@@ -167,6 +167,14 @@ static int output_fault(const struct session *s)
 	return fault == EPIPE || fault == ECONNRESET ? 0 : fault;
 }
 
+static bool clone_denied(const struct session_report *rep)
+{
+	for (size_t i = 0; i < rep->n_denied; i++)
+		if (str_prefix(rep->denied[i].what, "clone("))
+			return true;
+	return false;
+}
+
 static void judge(struct session *s, bool disk_full)
 {
 	struct session_report *rep = s->rep;
@@ -175,7 +183,7 @@ static void judge(struct session *s, bool disk_full)
 		.exited = s->exited, .wait_status = s->wait_status, .mode = s->run->mode,
 		.command = s->run->args && s->run->args[0] ? s->run->args[0] : "",
 		.usage = &rep->usage, .enforced = &rep->enforced, .claim = &rep->claim,
-		.disk_full = disk_full, .policy = s->policy,
+		.disk_full = disk_full, .clone_denied = clone_denied(rep), .policy = s->policy,
 	};
 
 	verdict(&in, rep);

@@ -122,12 +122,15 @@ static bool thread_refused(const struct verdict_in *in)
 	       strstr(in->claim->message, "start new thread");
 }
 
-/* Where an rlimit holds the number nobody counts refusals: the claim must fit what was seen. */
+/*
+ * Where an rlimit holds the number nobody counts refusals: the claim must fit what was seen. A policy
+ * without threads makes the same exception.
+ */
 static bool pids_full_uncounted(const struct verdict_in *in)
 {
 	const char *rung = in->enforced->pids;
 
-	if (!rung || strcmp(rung, "rlimit") != 0 || !in->policy->limits.pids)
+	if (!rung || strcmp(rung, "rlimit") != 0 || !in->policy->limits.pids || in->clone_denied)
 		return false;
 	return thread_refused(in) || (claims_errno(in, EAGAIN) && in->usage->pids_peak + 1 >= in->policy->limits.pids);
 }

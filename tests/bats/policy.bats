@@ -80,3 +80,11 @@ load helpers
 		[[ $output == "smoljail: "* ]]
 	done
 }
+
+@test "a policy without threads says that it is the policy, and which group would allow them" {
+	jail --policy python-strict -c 'import threading; threading.Thread(target=print).start()'
+	is "$status" 1
+	is "$(report .status)" error
+	is "$(report '.denied[0].syscall')" clone
+	has "$stderr" '"syscalls": {"allow": ["@threads"]}'
+}

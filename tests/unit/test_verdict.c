@@ -28,7 +28,7 @@ struct situation {
 	int wait_status;
 	enum wire_mode mode;
 	uint64_t oom_kills, memory_hits, pids_hits;
-	bool disk_full;
+	bool disk_full, clone_denied;
 	const char *memory_rung, *pids_rung;
 	uint32_t pids_peak;
 	uint32_t outcome;
@@ -109,6 +109,8 @@ static const struct situation situations[] = {
 	  .status = STATUS_PIDS_LIMIT, .exit_code = 2, .exit_status = 2 },
 	{ .name = "a thread refused by an rlimit", UNCAUGHT("RuntimeError", "can't start new thread"), .pids_rung = "rlimit",
 	  .status = STATUS_PIDS_LIMIT, .exit_code = 1, .exit_status = 1 },
+	{ .name = "a thread refused by the policy", UNCAUGHT("RuntimeError", "can't start new thread"), .pids_rung = "rlimit",
+	  .clone_denied = true, OWN_FAILURE },
 	{ .name = "a fork refused by an rlimit", UNCAUGHT("BlockingIOError", "[Errno 11] no"), .pids_rung = "rlimit",
 	  .pids_peak = 64, .status = STATUS_PIDS_LIMIT, .exit_code = 1, .exit_status = 1 },
 	{ .name = "a fork claimed to be refused by an rlimit far away", UNCAUGHT("BlockingIOError", "[Errno 11] no"),
@@ -167,7 +169,7 @@ static void check(const struct situation *s)
 	struct verdict_in in = {
 		.stop = s->stop, .stop_signal = s->stop_signal, .interrupts = s->interrupts, .exited = !s->never_exited,
 		.wait_status = s->wait_status, .mode = s->mode ? s->mode : WIRE_MODE_CODE, .command = "cmd",
-		.usage = &usage, .enforced = &enforced, .claim = &claim, .disk_full = s->disk_full, .policy = &policy,
+		.usage = &usage, .enforced = &enforced, .claim = &claim, .disk_full = s->disk_full, .clone_denied = s->clone_denied, .policy = &policy,
 	};
 
 	snprintf(claim.type, sizeof(claim.type), "%s", s->type ? s->type : "");
