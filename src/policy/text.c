@@ -95,8 +95,9 @@ static bool is_inside(const char *path, const char *dir)
 static bool check_dst(const char *dst, char why[POLICY_WHY_MAX])
 {
 	/* What the root is made of, and what smoljail mounts itself: nothing may hide or replace it. */
-	static const char *const whole[] = { "/usr", "/etc", "/proc", "/dev", "/sys", "/bin", "/sbin", "/project", "/packages" };
-	static const char *const begin[] = { "/lib", "/packages-" };
+	static const char *const whole[] = { "/usr", "/etc", "/proc", "/dev", "/sys", "/bin", "/sbin", "/lib",
+		"/lib32", "/lib64", "/libx32", "/project", "/packages" };
+	static const char *const begin[] = { "/packages-" };
 	static const char *const alone[] = { "/", "/tmp", "/work" };
 
 	if (!is_normal(dst) || has_control(dst))
