@@ -188,16 +188,20 @@ int sj_run_dir(struct sj_run *run, const char *dir)
 
 int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err)
 {
-	if (strcmp(word, "full") == 0)
+	if (strcmp(word, "full") == 0) {
 		run->isolation = JAIL_FULL;
-	else if (strcmp(word, "landlock") == 0)
-		run->isolation = JAIL_LANDLOCK;
-	else {
-		err_set(err, EINVAL, SJ_EXIT_USAGE, "E_ISOLATION", "--isolation: unknown word \"%s\"", word);
-		err_why(err, "it is one of full, landlock");
-		return -EINVAL;
+		return 0;
 	}
-	return 0;
+	if (strcmp(word, "landlock") == 0) {
+		err_set(err, ENOTSUP, SJ_EXIT_USAGE, "E_ISOLATION", "--isolation landlock is not in this version");
+		err_why(err, "no jail without user namespaces is part of it, so it is refused rather than ignored");
+		err_fix(err, "leave it out; smoljail doctor tells what this host lacks for a full jail");
+		return -ENOTSUP;
+	}
+	err_set(err, EINVAL, SJ_EXIT_USAGE, "E_ISOLATION", "--isolation: unknown word \"%s\"", word);
+	err_why(err, "the only one is full");
+	err_fix(err, "leave it out");
+	return -EINVAL;
 }
 
 void sj_run_stdio(struct sj_run *run, int in, int out, int err)

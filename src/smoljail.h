@@ -82,7 +82,7 @@ SJ_PUBLIC int sj_run_args(struct sj_run *run, char *const *args);	/* sys.argv[1:
 
 /* The script's project folder: read-only at /project, importable. */
 SJ_PUBLIC int sj_run_dir(struct sj_run *run, const char *dir);
-/* "full" (default), or "landlock": weaker, for hosts without user namespaces; never chosen by itself. */
+/* "full", the default and the only one: a weaker word ("landlock") is refused with -ENOTSUP. */
 SJ_PUBLIC int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err);
 /* Descriptors to relay, -1 = none; 0, 1, 2 unless set. They are never handed into the jail. */
 SJ_PUBLIC void sj_run_stdio(struct sj_run *run, int in, int out, int err);

@@ -97,24 +97,41 @@ static const struct {
 	{ "verify", 1, verify },
 };
 
+static bool is_help(const char *arg)
+{
+	return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
+
+static int help(void)
+{
+	fputs(usage, stdout);
+	return cli_finish(0);
+}
+
 int cmd_rootfs(int argc, char **argv)
 {
+	const char *names[ARRAY_LEN(verbs)], *nearest;
+	char fix[64];
+
 	if (argc < 2)
 		return cli_refuse(SEE_HELP, "rootfs: say what to do: list, path or verify");
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		fputs(usage, stdout);
-		return cli_finish(0);
-	}
+	if (is_help(argv[1]))
+		return help();
 	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 		const char *name = argc > 2 ? argv[2] : SJ_ROOTFS_DEFAULT;
 
+		names[i] = verbs[i].name;
 		if (strcmp(argv[1], verbs[i].name) != 0)
 			continue;
+		if (is_help(name))
+			return help();
 		if (argc - 2 > verbs[i].max_args)
 			return cli_refuse(SEE_HELP, "rootfs: unexpected argument \"%s\"", argv[2 + verbs[i].max_args]);
 		if (name[0] == '-' && argc > 2)
 			return cli_refuse(SEE_HELP, "rootfs: unknown option \"%s\"", name);
 		return verbs[i].run(name);
 	}
-	return cli_refuse(SEE_HELP, "rootfs: unknown command \"%s\"", argv[1]);
+	nearest = str_nearest(argv[1], names, ARRAY_LEN(names));
+	snprintf(fix, sizeof(fix), nearest ? "did you mean \"%s\"?" : SEE_HELP, nearest);
+	return cli_refuse(fix, "rootfs: unknown command \"%s\"", argv[1]);
 }

@@ -76,9 +76,10 @@ int cmd_help(int argc, char **argv)
 
 int cmd_version(int argc, char **argv)
 {
-	(void)argv;
 	if (argc > 1 && strcmp(argv[1], "--help") == 0)
 		puts("usage: smoljail version");
+	else if (argc > 1)
+		return cli_refuse(NULL, "version: unexpected \"%s\"", argv[1]);
 	else
 		printf("smoljail %s\n", sj_version());
 	return cli_finish(0);

@@ -36,7 +36,7 @@ static const struct option {
 	{ "net", "MODE", O_SET, { "network.mode" }, "none, loopback or host (not isolated)" },
 	{ "root", "NAME", O_SET, { "files.root" }, "which small root to stand on (smoljail rootfs list)" },
 	{ "report", "FILE|-", O_REPORT, { NULL }, "write what happened as JSON; - is standard output" },
-	{ "isolation", "full|landlock", O_ISOLATION, { NULL }, "landlock: weaker, where user namespaces are refused" },
+	{ "isolation", "full", O_ISOLATION, { NULL }, "the default; this version has no weaker one" },
 	{ "quiet", NULL, O_QUIET, { NULL }, "say nothing when the program is stopped" },
 	{ "verbose", NULL, O_VERBOSE, { NULL }, "tell isolation, limits, times and denials afterwards" },
 	{ "help", NULL, O_HELP, { NULL }, "this text" },

@@ -45,7 +45,6 @@ static const struct {
 
 #define FIX_APPARMOR "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (for all programs), or only for this " \
 		     "program the AppArmor profile with \"userns,\" that docs/hosts.md shows"
-#define FIX_LANDLOCK_MODE "--isolation landlock (weaker: no namespaces)"
 #define FIX_KERNEL "boot Linux 5.12 or newer"
 #define FIX_NAMESPACES "boot a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and " \
 		       "CONFIG_CGROUPS"
@@ -57,7 +56,7 @@ static const struct explain_row rows[] = {
 	/* namespaces */
 	{ "clone", ENOSPC, evidence_nested_limit, "E_USERNS_NESTED",
 	  "smoljail runs inside a jail or container that forbids further user namespaces",
-	  "start smoljail outside of that jail, or use " FIX_LANDLOCK_MODE },
+	  "start smoljail outside of that jail" },
 	{ "clone", ENOSPC, evidence_userns_zero, "E_USERNS_LIMIT", "user namespaces are switched off by a limit",
 	  "sudo sysctl -w user.max_user_namespaces=15000" },
 	{ "clone cgroup", ENOSPC, evidence_ns_limit, "E_NS_LIMIT",
@@ -79,9 +78,9 @@ static const struct explain_row rows[] = {
 	  "allow user namespaces for that label in the module's policy" },
 	{ "clone", EPERM, NULL, "E_USERNS_DENIED",
 	  "the kernel refuses user namespaces, and no known switch says why (a security module or a chroot onto a mount does so)",
-	  "ask the host's administrator which security module forbids them, or use " FIX_LANDLOCK_MODE },
+	  "ask the host's administrator which security module forbids them" },
 	{ "clone", EACCES, NULL, "E_USERNS_DENIED", "a security module refuses user namespaces",
-	  "ask the host's administrator which security module forbids them, or use " FIX_LANDLOCK_MODE },
+	  "ask the host's administrator which security module forbids them" },
 	{ "clone cgroup", EINVAL, evidence_ns_missing, "E_NS_KERNEL", "this kernel was built without a namespace that jails need",
 	  FIX_NAMESPACES },
 	{ "clone", ENOSYS, evidence_clone3_filtered, "E_USERNS_SECCOMP",

@@ -57,7 +57,7 @@ static void quote(const json_t *value, char *ret, size_t len)
 	}
 }
 
-/* The default where there is one, else what the setting is for. */
+/* The default where there is one, else where the setting is described. */
 static void fix_by_field(struct walk *w, const struct field *f)
 {
 	char text[QUOTE_MAX];
@@ -70,7 +70,7 @@ static void fix_by_field(struct walk *w, const struct field *f)
 	if (text[0] && text[0] != '[' && text[0] != '{')
 		err_fix(w->err, "the default is %s", text);
 	else
-		err_fix(w->err, "%s", f->help);
+		err_fix(w->err, "correct it, or leave it out; smoljail-policy(5) describes %s", f->path);
 }
 
 static const char *kind_of(const json_t *value)

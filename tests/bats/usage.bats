@@ -47,6 +47,8 @@ refused() {
 	has "$stderr" nowhere
 	is "$stdout" ""
 	refused --isolation wishful -c 'print(1)'
+	refused --isolation landlock -c 'print(1)'
+	has "$stderr" "not in this version"
 }
 
 @test "policy files: unknown key, wrong type, out of range, duplicate, deep, not JSON" {
@@ -84,6 +86,14 @@ refused() {
 		[ "$status" = 0 ]
 		[[ $output == *[Uu]sage* ]]
 	done
+	for command in "rootfs verify" "policy show" "help doctor" version; do
+		# shellcheck disable=SC2086
+		run "$SMOLJAIL" $command --help
+		[ "$status" = 0 ]
+		[[ $output == *[Uu]sage* ]]
+	done
+	run "$SMOLJAIL" version now
+	[ "$status" = 2 ]
 }
 
 @test "every option of run is in --help and in the manual" {

@@ -171,7 +171,7 @@ static void test_switches(void)
 	put("/proc/sys/kernel/unprivileged_userns_clone", "0\n");
 	expect("clone", EPERM, "", "E_USERNS_SYSCTL", "kernel.unprivileged_userns_clone=0", "kernel.unprivileged_userns_clone=1");
 	put("/proc/sys/kernel/unprivileged_userns_clone", "1\n");
-	expect("clone", EPERM, "", "E_USERNS_DENIED", "refuses", "--isolation landlock");
+	expect("clone", EPERM, "", "E_USERNS_DENIED", "refuses", "administrator");
 	put("/proc/self/attr/current", "system_u:system_r:x_t:s0\n");
 	expect("clone", EACCES, "", "E_USERNS_LSM", "system_u:system_r:x_t:s0", "policy");
 }
