@@ -111,7 +111,8 @@ $(BUILD)/smoljail-guest: $(GUEST_OBJ) tools/python-flags
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -no-pie -o $@ $(GUEST_OBJ) -l:libmd.a $(shell $(PYTHON) tools/python-flags libs)
 
-$(ROOT_STAMP): $(BUILD)/smoljail-guest $(shell find rootfs -type f 2>/dev/null)
+$(ROOT_STAMP): $(BUILD)/smoljail-guest $(shell find rootfs src/guest/py -type f 2>/dev/null) \
+		src/python/smoljail/_values.py
 	$(call say,ROOT,$(BUILD)/rootfs)
 	$(Q)rootfs/build --python $(PYTHON) --guest $(BUILD)/smoljail-guest --out $(BUILD)/rootfs
 	@touch $@

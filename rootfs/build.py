@@ -26,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = "python"
 VERSION = "python%d.%d" % sys.version_info[:2]
 STDLIB = "usr/%s/%s" % (sys.platlibdir, VERSION)
+SESSION_PACKAGE = "smoljail_guest"
 TOP_LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 MOUNT_POINTS = ("dev", "packages", "proc", "project", "tmp", "work")
 COMPILE_PROCESSES = 2           # fixed: what one process compiles decides the bytes it writes
@@ -194,6 +195,15 @@ def add_stdlib(tree):
         raise Trouble("no extension modules in \"%s\": is the interpreter installed completely?" % dynload)
 
 
+def add_session_package(tree):
+    """The part of a session that is written in Python, beside the library that it may not take from anywhere else."""
+    source = os.path.join(HERE, "..", "src")
+    files = [os.path.join(source, "guest/py", name) for name in sorted(os.listdir(os.path.join(source, "guest/py")))
+             if name.endswith(".py")]
+    for path in files + [os.path.join(source, "python/smoljail/_values.py")]:
+        tree.file(path, "%s/%s/%s" % (STDLIB, SESSION_PACKAGE, os.path.basename(path)))
+
+
 def add_data(tree):
     zones = "/usr/share/zoneinfo"
     if not os.path.isfile(zones + "/Etc/UTC"):
@@ -302,6 +312,7 @@ def manifest_line(tree, path):
 def build_tree(tree, guest, busybox):
     add_programs(tree, guest, busybox)
     add_stdlib(tree)
+    add_session_package(tree)
     add_loader(tree, guest, add_libraries(tree, guest))
     add_data(tree)
     add_certificates(tree)

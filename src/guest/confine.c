@@ -3,8 +3,9 @@
  *
  * Runs as: the guest, as its last step before untrusted code
  * Trusts: the boot record
- * Never: returns without the filter, or with a descriptor above 2 open
+ * Never: returns without the filter, or with a descriptor above 2 open (but a session's channel)
  */
+#include <fcntl.h>
 #include <patchlevel.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,17 @@ static bool confine_listening(const struct sock_fprog *prog)
 	return true;
 }
 
+/* All but 0, 1, 2 and the way to say "ready"; a session keeps its channel, which no program it starts inherits. */
+static void close_descriptors(bool session)
+{
+	unsigned int first = session ? WIRE_CHANNEL_FD + 1 : WIRE_SYNC_FD + 1;
+
+	if (close_range(first, ~0u, 0) < 0 || (close(WIRE_BOOT_FD) < 0 && errno != EBADF))
+		guest_fail("descriptors", errno);
+	if (session && ((close(WIRE_CLAIM_FD) < 0 && errno != EBADF) || fcntl(WIRE_CHANNEL_FD, F_SETFD, FD_CLOEXEC) < 0))
+		guest_fail("channel", errno);
+}
+
 void guest_confine(const struct guest *g)
 {
 	struct sock_fprog prog = {
@@ -95,8 +107,7 @@ void guest_confine(const struct guest *g)
 		.filter = (struct sock_filter *)(uintptr_t)g->boot.insns,
 	};
 
-	if (close_range(WIRE_SYNC_FD + 1, ~0u, 0) < 0 || (close(WIRE_SYNC_FD - 1) < 0 && errno != EBADF))
-		guest_fail("descriptors", errno);
+	close_descriptors(g->boot.head->mode == WIRE_MODE_SESSION);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		guest_fail("no_new_privs", errno);
 	if (prog.len == 0)

@@ -61,6 +61,13 @@ void guest_python(const struct guest *g);
 /* python3 as everybody knows it, for children of the jailed program. */
 int guest_plain(int argc, char **argv);
 
+/* ---- sessions (session.c; its parts share guest/session.h) ---------- */
+
+/* Before Py_InitializeFromConfig(): the module _smoljail. */
+int guest_session_register(void);
+/* Serves steps that come over WIRE_CHANNEL_FD until the host closes it. Confines the guest before the first. */
+_noreturn_ void guest_session(const struct guest *g);
+
 /* ---- parts of the interpreter's start (Python errors: -1, set) ------ */
 
 /* Before Py_InitializeFromConfig(): what makes the start cheaper and changes nothing else. */

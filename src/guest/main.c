@@ -27,6 +27,8 @@ int main(int argc, char **argv)
 	if (g.boot.head->mode == WIRE_MODE_EXEC)
 		guest_exec(&g);
 	guest_python(&g);
+	if (g.boot.head->mode == WIRE_MODE_SESSION)
+		guest_session(&g);
 	guest_confine(&g);
 	guest_forget(&g);
 	return Py_RunMain();

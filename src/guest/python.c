@@ -3,7 +3,7 @@
  *
  * Runs as: the guest, before the filter
  * Trusts: the boot record
- * Never: runs a line of the program, imports from its folders, reads PYTHON* variables
+ * Never: runs a line of the program, imports from its folders
  */
 #include <Python.h>
 #include <fcntl.h>
@@ -47,6 +47,19 @@ static void append(PyWideStringList *list, const char *s)
 		fail_python("cannot decode an argument");
 	must(PyWideStringList_Append(list, wide));
 	PyMem_RawFree(wide);
+}
+
+/* The search path is set here, so the interpreter does not look at PYTHONPATH by itself. */
+static void append_pythonpath(PyWideStringList *list)
+{
+	_cleanup_free_ char *copy = strdup(getenv("PYTHONPATH") ?: "");
+	char *rest = copy, *folder;
+
+	if (!copy)
+		fail_python("out of memory");
+	while ((folder = strsep(&rest, ":")))
+		if (*folder)
+			append(list, folder);
 }
 
 /* sys.argv as the host made it, and sys.orig_argv as if typed. */
@@ -96,6 +109,7 @@ static void set_paths(PyConfig *c, const struct wire_boot_view *boot)
 	must(PyConfig_SetBytesString(c, &c->base_executable, GUEST_EXECUTABLE));
 	/* prefix and home stay unset: with them CPython 3.11 forgets where its library is, and os has no __file__. */
 	c->module_search_paths_set = 1;
+	append_pythonpath(&c->module_search_paths);
 	append(&c->module_search_paths, STDLIB);
 	append(&c->module_search_paths, STDLIB "/lib-dynload");
 	for (const char **path = boot->paths; *path; path++)
@@ -106,10 +120,9 @@ static void preinitialize(void)
 {
 	PyPreConfig pre;
 
-	/* Locale and encodings as for python3, by LANG; only PYTHON* is not looked at. */
+	/* Locale and encodings as for python3. The environment is the policy's: nothing of the caller's slips in. */
 	PyPreConfig_InitPythonConfig(&pre);
 	pre.parse_argv = 0;
-	pre.use_environment = 0;
 	must(Py_PreInitialize(&pre));
 }
 
@@ -120,6 +133,10 @@ static void initialize(const struct wire_boot_view *boot)
 	preinitialize();
 	PyConfig_InitIsolatedConfig(&c);
 	c.isolated = 0;			/* sys.flags as without -I; what -I means is set one by one */
+	c.use_environment = 1;		/* PYTHON* variables come from the policy or from --env ... */
+	c.use_hash_seed = -1;		/* ... and decide these three, -1 being "as the environment says" */
+	c.faulthandler = -1;
+	c.tracemalloc = -1;
 	c.safe_path = 0;		/* sys.path[0] is the script's folder */
 	c.user_site_directory = 0;
 	c.site_import = 0;		/* a fifth of the start; see builtins.c */
@@ -227,6 +244,8 @@ void guest_python(const struct guest *g)
 	if (head->mode == WIRE_MODE_STDIN)
 		text_to_stdin(g->boot.code, head->code);
 	guest_python_prepare();
+	if (head->mode == WIRE_MODE_SESSION && guest_session_register() < 0)
+		fail_python("module _smoljail");
 	initialize(&g->boot);
 	if ((head->flags & WIRE_LINE_BUFFERED) && line_buffer_stdout() < 0)
 		fail_python("standard output");
