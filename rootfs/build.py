@@ -231,7 +231,8 @@ def add_certificates(tree):
             bundle += f.read().rstrip("\n") + "\n"
     tree.text(inside + "/ca-certificates.crt", bundle)
     by_hash = [name for name in sorted(os.listdir(hashed)) if re.fullmatch(r"[0-9a-f]{8}\.[0-9]+", name)
-               and os.path.dirname(os.path.realpath(os.path.join(hashed, name))) == packaged]
+               and os.path.dirname(os.path.realpath(os.path.join(hashed, name))) == packaged
+               and os.path.isfile(os.path.join(hashed, name))]
     for name in by_hash:
         tree.file(os.path.join(hashed, name), inside + "/" + name)
     # A folder is searched when a certificate is needed, a file is read for each new context (50 ms).
