@@ -76,7 +76,7 @@ int cmd_help(int argc, char **argv)
 
 int cmd_version(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "--help") == 0)
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
 		puts("usage: smoljail version");
 	else if (argc > 1)
 		return cli_refuse(NULL, "version: unexpected \"%s\"", argv[1]);
