@@ -78,7 +78,7 @@ start_sleeper() {
 			print(p.returncode, out.strip(), err.strip().splitlines()[-1:])
 		EOF
 	}
-	stdout=$(start $'print(1, flush=True)\nimport time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print("caught")' 1)
+	stdout=$(start $'import time\ntry:\n print(1, flush=True)\n time.sleep(60)\nexcept KeyboardInterrupt: print("caught")' 1)
 	is "$stdout" "0 caught []"
 	stdout=$(start $'print(1, flush=True)\nimport time, signal\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(60)' 2)
 	[[ $stdout == 130* || $stdout == 137* ]] || fail_with "second"
