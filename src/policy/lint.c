@@ -133,6 +133,25 @@ static void lint_calls(struct lint *l, const struct policy *p)
 	}
 }
 
+/* fork(3) is the call clone everywhere, so a policy that denies only fork denies nothing. */
+static void lint_fork(struct lint *l, const struct policy *p)
+{
+	bool denied = false, clone = false;
+
+	for (size_t i = 0; i < p->syscalls.n_rules; i++) {
+		const struct policy_rule *rule = &p->syscalls.rules[i];
+
+		if (rule->action != POLICY_ALLOW && (strcmp(rule->name, "fork") == 0 || strcmp(rule->name, "vfork") == 0))
+			denied = true;
+		if (rule->action == POLICY_ALLOW && rule->n_args == 0 && strcmp(rule->name, "clone") == 0)
+			clone = true;
+	}
+	if (denied && clone)
+		tell(l, "fork-by-clone", "syscalls",
+		     "fork is denied, but programs fork by the call clone, which is allowed; "
+		     "\"allow\": [\"!@process\", \"@threads\"] leaves threads only");
+}
+
 size_t policy_lint(const struct policy *p, policy_lint_fn *fn, void *arg)
 {
 	struct lint l = { .fn = fn, .arg = arg };
@@ -142,5 +161,6 @@ size_t policy_lint(const struct policy *p, policy_lint_fn *fn, void *arg)
 	lint_env(&l, p);
 	lint_layers(&l, p);
 	lint_calls(&l, p);
+	lint_fork(&l, p);
 	return l.n;
 }

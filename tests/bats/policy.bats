@@ -59,6 +59,19 @@ load helpers
 	[[ $output != *$'\xc2\x9b'* ]]
 }
 
+@test "a denied fork that clone makes up for is noted" {
+	echo '{"extends": "python", "syscalls": {"deny": ["fork"]}}' >p.json
+	run "$SMOLJAIL" policy check p.json
+	[ "$status" = 0 ]
+	[[ $output == *fork-by-clone* ]]
+	echo '{"extends": "python", "syscalls": {"allow": ["!@process", "@threads"]}}' >p.json
+	[ "$("$SMOLJAIL" policy check p.json)" = "p.json: ok, 0 notes" ]
+	jail --policy p.json -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join()'
+	is "$stdout" 1
+	jail --policy p.json -c 'import os; os.fork()'
+	is "$(report .error.type)" PermissionError
+}
+
 @test "schema is JSON, and its page is clean mdoc" {
 	"$SMOLJAIL" policy schema >schema.json
 	[ "$(jq -r '."$schema"' schema.json)" = https://json-schema.org/draft/2020-12/schema ]
