@@ -149,7 +149,10 @@ print(any(b"canary-4711" in open(p,"rb").read() for p in glob.glob("/proc/[0-9]*
 	jail -- sh -c 'cp /usr/bin/python3 /work/p; /lib64/ld-linux-x86-64.so.2 /work/p -c "print(1)"'
 	[ "$status" -ne 0 ]
 	lacks "$stdout" 1
-	jail -- sh -c 'cp /usr/bin/busybox /work/b'
+	for policy in python python-data shell; do
+		probe --policy $policy memfd-exec
+		is "$stdout" EPERM
+	done
 	probe map-exec /probe
 	is "$stdout" ok
 	jail -c 'import mmap; open("f","wb").write(b"x"*4096); f=open("f","r+b")
