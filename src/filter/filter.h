@@ -37,7 +37,9 @@ struct filter_verdict {
 
 /*
  * notify: denied calls (POLICY_DENY and the default for known calls) answer
- * SECCOMP_RET_USER_NOTIF; else they answer their errno directly.
+ * SECCOMP_RET_USER_NOTIF with their errno as its data, which the kernel does not
+ * look at, but which is there for a guest that gets no listener; else they
+ * answer their errno directly.
  * ENOSYS answers never notify.
  * Errors: exit 2 with the rule's origin for a rule that cannot be compiled, 125
  * where libseccomp fails.

@@ -131,7 +131,7 @@ uint32_t rule_return(const struct policy *p, const struct policy_rule *rule, int
 	case POLICY_ALLOW:
 		return SECCOMP_RET_ALLOW;
 	case POLICY_DENY:
-		return notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (uint32_t)v.error;
+		return (notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO) | (uint32_t)v.error;
 	case POLICY_ENOSYS:
 		return SECCOMP_RET_ERRNO | ENOSYS;
 	case POLICY_KILL:

@@ -41,7 +41,7 @@ static void unlisten(struct sock_filter *insns, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (insns[i].code == (BPF_RET | BPF_K) && (insns[i].k & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_USER_NOTIF)
-			insns[i].k = SECCOMP_RET_ERRNO | EPERM;
+			insns[i].k = SECCOMP_RET_ERRNO | (insns[i].k & SECCOMP_RET_DATA);
 }
 
 static void say_ready(void)

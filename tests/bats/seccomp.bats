@@ -85,3 +85,15 @@ for f in (lambda: os.fork(), lambda: os.execv("/bin/true", ["true"]), lambda: os
 	[ "$("$SMOLJAIL" policy show --expand python-strict | awk 'END { print $1 }')" -le 75 ]
 	[ "$("$SMOLJAIL" policy show --expand python | awk 'END { print $1 }')" -le 190 ]
 }
+
+@test "where somebody else listens already, calls are refused all the same, with their own errno" {
+	status=0
+	"$BUILD/tests/with-listener" "$SMOLJAIL" run --report report.json -c 'import socket, ctypes
+try: socket.socket()
+except OSError as e: print(e)
+print(ctypes.CDLL(None, use_errno=True).syscall(321, 5, 0, 0), ctypes.get_errno())' >out.txt || status=$?
+	is "$status" 0
+	is "$(cat out.txt)" $'[Errno 101] Network is unreachable\n-1 1'
+	is "$(report .denied_counted)" false
+	is "$(report .status)" ok
+}

@@ -117,7 +117,7 @@ static uint32_t sim_verdict(const struct filter_verdict *v, bool notify)
 	case POLICY_ALLOW:
 		return SECCOMP_RET_ALLOW;
 	case POLICY_DENY:
-		return notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (uint32_t)v->error;
+		return (notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO) | (uint32_t)v->error;
 	case POLICY_ENOSYS:
 		return SECCOMP_RET_ERRNO | ENOSYS;
 	case POLICY_KILL:
