@@ -65,9 +65,13 @@ def register(filename, text, codes):
         cache[filename] = _entry(text)
 
 
-def line(filename, number):
+def text(filename):
     owner = _texts.get(filename)
-    lines = owner[0].splitlines() if owner else ()
+    return owner[0] if owner else ""
+
+
+def line(filename, number):
+    lines = text(filename).splitlines()
     return lines[number - 1] if 0 < number <= len(lines) else None
 
 

@@ -31,15 +31,13 @@ class Runner:
     def prepare(self, text, filename, mode):
         try:
             tree = compile(text, filename, "exec", self.flags | _ast.PyCF_ONLY_AST, True)
+            if mode == "last_stmt":
+                values_of_steps.record_last_statement(tree)
+            if self.guard:
+                tree = self.guard.rewrite(tree)
             last, codes = None, []
             if mode == "last_expr" and tree.body and type(tree.body[-1]) is _ast.Expr:
-                last = _ast.Expression(tree.body[-1].value)
-                if not self.guard:
-                    tree.body.pop()
-            if self.guard:
-                tree, last = self.guard.rewrite(tree, text, mode)
-            elif mode == "last_stmt":
-                values_of_steps.record_last_statement(tree)
+                last = _ast.Expression(tree.body.pop().value)
             if tree.body or last is None:
                 codes.append(self.compile(tree, filename, "exec"))
             if last is not None:
@@ -65,6 +63,8 @@ class Runner:
                 self.end_child(error)
             if mode == "last_stmt":
                 value = values_of_steps.forget(self.namespace)
+            if self.guard:
+                self.guard.end()
         done, trouble = _smoljail.call(self.conclude, value, error, filename, parsed)
         if trouble is not None:
             done, trouble = _smoljail.call(self.conclude, None, trouble, filename, True)
@@ -119,7 +119,7 @@ class Runner:
             return self.done(status="exit", exit_code=self.exit_code(error))
         described = errors.describe(error, filename, parsed)
         if self.guard:
-            self.guard.reword(described, error, parsed)
+            self.guard.reword(described, error, filename if parsed else None)
         return self.done(status="error", error=described)
 
     def with_value(self, value, **fields):
