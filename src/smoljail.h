@@ -133,6 +133,29 @@ SJ_PUBLIC int sj_report_denial(const struct sj_report *report, size_t i, struct 
 SJ_PUBLIC char *sj_report_json(const struct sj_report *report);
 SJ_PUBLIC struct sj_report *sj_report_free(struct sj_report *report); /* accepts and returns NULL */
 
+/* ---- serve: many sessions in one process, by the protocol of docs/protocol.md ---- */
+
+struct sj_server;
+
+/* Zeroed fields mean what their comments say. */
+struct sj_serve {
+	const char *policy;		/* name or file; NULL: "python". What sessions get, and what clients may not loosen */
+	const char *socket;		/* path of a unix socket; NULL: one client, on in and out */
+	int in, out;
+	unsigned int max_sessions;	/* 0: 64 */
+	uint64_t idle_ms;		/* sessions without a request for so long are closed; 0: never */
+	bool allow_loosen;		/* clients may ask for more than the policy grants */
+	const uint32_t *allow_uids;	/* users beside our own that may connect */
+	size_t n_allow_uids;
+	char *const *packages;		/* folders made by pip install --target; NULL-terminated, or NULL */
+};
+
+/* The socket listens when this returns. What *options points to must live as long as the server. */
+SJ_PUBLIC int sj_server_new(const struct sj_serve *options, struct sj_server **ret, struct sj_err *err);
+/* Until SIGTERM, SIGINT or SIGHUP, the message `shutdown`, or the end of the only client. */
+SJ_PUBLIC int sj_server_run(struct sj_server *server, struct sj_err *err);
+SJ_PUBLIC struct sj_server *sj_server_free(struct sj_server *server); /* accepts and returns NULL */
+
 /* ---- policies: what a program may do, use and see ---- */
 
 /* Shipped ones: i from 0 until NULL. */

@@ -12,6 +12,7 @@
 struct sj_err;
 
 int cmd_run(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_rootfs(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

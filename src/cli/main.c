@@ -19,6 +19,7 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "run", cmd_run, "run a Python program, or any program of the root, in a jail" },
+	{ "serve", cmd_serve, "keep sessions in which Python's state lives, for clients that speak its protocol" },
 	{ "policy", cmd_policy, "list, show and check policies" },
 	{ "rootfs", cmd_rootfs, "list and verify the small roots that jails stand on" },
 	{ "doctor", cmd_doctor, "what this host offers, and what to do about the rest" },

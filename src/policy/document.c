@@ -19,11 +19,11 @@ static int refuse_file(const char *name, const char *extends, struct sj_err *err
 	return r;
 }
 
-int policy_load_doc(json_t *doc, const char *name, const struct policy_set *sets, size_t n_sets, struct policy **ret,
-		    struct sj_err *err)
+int policy_load_doc(json_t *doc, const char *base, const char *name, const struct policy_set *sets, size_t n_sets,
+		    struct policy **ret, struct sj_err *err)
 {
 	const json_t *value = json_object_get(doc, "extends");
-	const char *extends = value ? json_string_value(value) : POLICY_DEFAULT;
+	const char *extends = value ? json_string_value(value) : base ? base : POLICY_DEFAULT;
 	struct chain chain = { .n = 1 };
 	size_t len;
 	int r = 0;
@@ -32,7 +32,7 @@ int policy_load_doc(json_t *doc, const char *name, const struct policy_set *sets
 		err_set(err, EINVAL, SJ_EXIT_USAGE, "E_POLICY_TYPE", "%.200s: a policy is a JSON object, and \"extends\" a name", name);
 		return -EINVAL;
 	}
-	if (!policy_shipped_text(extends, &len))
+	if (value && !policy_shipped_text(extends, &len))
 		return refuse_file(name, extends, err);
 	chain.docs[0] = (struct source){ .name = strdup(name), .doc = json_incref(doc) };
 	if (!chain.docs[0].name)

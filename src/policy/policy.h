@@ -143,9 +143,10 @@ struct policy_set {
 int policy_load(const char *which, const struct policy_set *sets, size_t n_sets, struct policy **ret, struct sj_err *err);
 /*
  * Load from a document that a client sent; what it extends is a shipped policy, never a file.
+ * Without "extends" it stands on `base`, which may be a file; NULL: on the defaults.
  * `name` stands for the document in errors. The document is not changed.
  */
-int policy_load_doc(struct json_t *doc, const char *name, const struct policy_set *sets, size_t n_sets,
+int policy_load_doc(struct json_t *doc, const char *base, const char *name, const struct policy_set *sets, size_t n_sets,
 		    struct policy **ret, struct sj_err *err);
 /* Does a grant nothing that b does not? If not, why is a sentence. */
 #define POLICY_LOOSER_MAX 200

@@ -60,6 +60,9 @@ void relay_end_caller(struct relay_end *e, int fd, bool writing);
 /* One of our own pipe ends; it becomes non-blocking. */
 void relay_end_own(struct relay_end *e, int fd);
 void relay_end_close(struct relay_end *e);
+/* As read() and write(), and never wait. */
+ssize_t relay_end_read(struct relay_end *e, void *data, size_t len);
+ssize_t relay_end_write(struct relay_end *e, const char *data, size_t len);
 
 /* Events to poll for, 0 = leave that end alone. */
 short relay_wants_src(const struct relay *r, uint64_t now_us);
@@ -187,6 +190,9 @@ struct session {
 
 /* Runs until the jail's streams have ended. Negative: the set-up failed, err is filled, nothing ran. */
 int loop_run(struct session *s, struct sj_err *err);
+
+/* Isolation and enforcement of a jail that runs (session.c). */
+void report_isolation(struct session_report *rep, const struct jail *jail, enum jail_isolation isolation);
 
 /* ---- the report as JSON (report.c) ------------------------------------ */
 

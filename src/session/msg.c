@@ -163,7 +163,7 @@ static const struct msg_field *find_field(const struct msg_rule *rule, const str
 	return NULL;
 }
 
-static bool is_key(const struct wire_span *key, const char *name)
+bool msg_is_key(const struct wire_span *key, const char *name)
 {
 	return key->len == strlen(name) && memcmp(key->text, name, key->len) == 0;
 }
@@ -177,7 +177,7 @@ static int check_fields(const struct msg *m, bool has_id, struct msg_fault *faul
 		const struct msg_field *f = find_field(m->rule, &member->key);
 		const json_t *v;
 
-		if (is_key(&member->key, "type") || (has_id && is_key(&member->key, "id")))
+		if (msg_is_key(&member->key, "type") || (has_id && msg_is_key(&member->key, "id")))
 			continue;
 		if (!f)
 			return refuse(fault, "bad_message", "\"%s\" has no field \"%s\"", m->rule->type, quoted(&member->key, word));

@@ -80,6 +80,7 @@ bool msg_int(const struct msg *m, const char *name, int64_t *ret);
 bool msg_true(const struct msg *m, const char *name);
 struct json_t *msg_json(const struct msg *m, const char *name);
 /* The bytes as they came; NULL when it is not there. */
+bool msg_is_key(const struct wire_span *key, const char *name);
 const struct wire_span *msg_raw(const struct msg *m, const char *name);
 
 #endif

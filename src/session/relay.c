@@ -92,7 +92,7 @@ static ssize_t careful_write(int fd, const void *data, size_t len)
 	return write(fd, data, len < PIPE_BUF ? len : PIPE_BUF);
 }
 
-static ssize_t end_read(struct relay_end *e, void *data, size_t len)
+ssize_t relay_end_read(struct relay_end *e, void *data, size_t len)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
 	ssize_t n;
@@ -114,7 +114,7 @@ static ssize_t end_read(struct relay_end *e, void *data, size_t len)
 	return read(e->fd, data, len);
 }
 
-static ssize_t end_write(struct relay_end *e, const char *data, size_t len)
+ssize_t relay_end_write(struct relay_end *e, const char *data, size_t len)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
 	ssize_t n;
@@ -177,7 +177,7 @@ void relay_flush(struct relay *r, uint64_t now_us)
 	ssize_t n;
 
 	while (r->len) {
-		n = end_write(&r->dst, r->data + r->off, r->len);
+		n = relay_end_write(&r->dst, r->data + r->off, r->len);
 		if (n < 0 && try_again(errno))
 			return;
 		if (n < 0) {
@@ -228,7 +228,7 @@ void relay_pump(struct relay *r, uint64_t *budget, uint64_t now_us)
 			return;
 		}
 	}
-	n = end_read(&r->src, r->data, RELAY_CHUNK);
+	n = relay_end_read(&r->src, r->data, RELAY_CHUNK);
 	if (n < 0 && try_again(errno))
 		return;
 	if (n <= 0) {

@@ -138,10 +138,9 @@ static int start(struct session *s, struct sj_err *err)
 
 /* ---- ending ----------------------------------------------------------------- */
 
-static void note_isolation(struct session *s)
+void report_isolation(struct session_report *rep, const struct jail *jail, enum jail_isolation isolation)
 {
-	struct session_report *rep = s->rep;
-	const char *const *words = jail_isolation(s->jail);
+	const char *const *words = jail_isolation(jail);
 	size_t n = 0;
 
 	for (size_t i = 0; words[i] && n < ARRAY_LEN(rep->isolation) - 2; i++) {
@@ -155,8 +154,8 @@ static void note_isolation(struct session *s)
 	}
 	rep->isolation[n++] = "seccomp";
 	rep->isolation[n] = NULL;
-	rep->enforced = *jail_enforced(s->jail);
-	rep->disk_enforced = s->run->isolation == JAIL_FULL ? "tmpfs" : "none";
+	rep->enforced = *jail_enforced(jail);
+	rep->disk_enforced = isolation == JAIL_FULL ? "tmpfs" : "none";
 }
 
 /* The reader that simply went away (EPIPE) needs no words: the program saw it too. */
@@ -207,7 +206,7 @@ static void conclude(struct session *s, uint64_t ended_at)
 	rep->ran = true;
 	rep->setup_us = s->ready_at - s->started_at;
 	rep->wall_us = ended_at - s->ready_at;
-	note_isolation(s);
+	report_isolation(rep, s->jail, s->run->isolation);
 	claim_copy(s->handover.claim, &rep->claim);
 	if (verdict_failed(s->exited, s->wait_status))
 		jail_disk(s->jail, &used, &full);

@@ -78,4 +78,33 @@ void session_report_refused(struct session_report *ret, const struct sj_err *err
 /* The report as JSON of schema smoljail.report/1; the caller frees. NULL when out of memory. */
 char *session_report_json(const struct session_report *r, const struct policy *p);
 
+/* ---- the server: many sessions in one process (serve.c) ---------------- */
+
+/*
+ * One thread, one epoll, each session in its own jail. It deals with two kinds of
+ * strangers: clients, which may be confused or malicious, and guests, which are hostile.
+ */
+#define SERVE_SESSIONS_DEFAULT 64u
+#define SERVE_SESSIONS_MAX 4096u
+
+struct serve_options {
+	const char *policy;		/* name or file: what sessions get, and what clients may not loosen */
+	const char *socket;		/* path; NULL: one client, on in and out */
+	int in, out;
+	unsigned int max_sessions;	/* 0: the default */
+	uint64_t idle_ms;		/* a session without a request for so long is closed; 0: never */
+	bool allow_loosen;
+	const uint32_t *uids;		/* users beside our own that may connect */
+	size_t n_uids;
+	char *const *packages;		/* host folders; sessions get them all unless they name some */
+};
+
+struct server;
+
+/* The socket listens when this returns. */
+int server_new(const struct serve_options *options, struct server **ret, struct sj_err *err);
+/* Serves until SIGTERM, SIGINT, SIGHUP, `shutdown`, or the end of the only client. */
+int server_run(struct server *s, struct sj_err *err);
+struct server *server_free(struct server *s);	/* returns NULL */
+
 #endif
