@@ -90,10 +90,12 @@ $(BUILD)/gen/guest/frozen_modules.h: tools/freeze-modules
 
 # ---- programs and libraries ----------------------------------------------
 
+# Packed relocations save a static program a tenth of a millisecond; start-up code before glibc 2.36 cannot read them.
+RELR = $(shell printf '2.36\n%s\n' "$$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)" | sort -CV && echo -Wl,-z,pack-relative-relocs)
 # Static, for a start without a dynamic loader.
 $(BUILD)/smoljail: $(CLI_OBJ) $(BUILD)/libsmoljail.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -static-pie -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(RELR) -static-pie -o $@ $^ $(LIBS)
 
 $(BUILD)/libsmoljail.a: $(LIB_OBJ)
 	$(call say,AR,$@)
