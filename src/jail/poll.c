@@ -81,6 +81,14 @@ static int read_file(const struct walk *w, pid_t pid, const char *file, char *re
 	return cgroup_get(w->proc, path, ret, len);
 }
 
+static bool exists(const struct walk *w, pid_t pid)
+{
+	char path[24];
+
+	(void)snprintf(path, sizeof(path), "%d", (int)pid);
+	return faccessat(w->proc, path, F_OK, 0) == 0;
+}
+
 static void add(struct walk *w, pid_t pid)
 {
 	if (pid > 0 && w->n < POLL_TASKS_MAX)
@@ -231,7 +239,7 @@ static bool field_kib(const char *text, const char *name, uint64_t *ret)
 /*
  * Pages that processes share count once, and those of a file that is also
  * mapped do not count again. Where PSS may not be read, RSS stands: too much,
- * never too little.
+ * never too little. But a process that has ended meanwhile has none of either.
  */
 static uint64_t proportional(const struct walk *w, uint64_t in_files)
 {
@@ -239,10 +247,11 @@ static uint64_t proportional(const struct walk *w, uint64_t in_files)
 	uint64_t own = 0, shared = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
-		if (w->members[i].rss == 0)
+		int r = w->members[i].rss ? read_file(w, w->members[i].pid, "smaps_rollup", text, sizeof(text)) : -ESRCH;
+
+		if (r == -ESRCH || (r == -ENOENT && !exists(w, w->members[i].pid)))
 			continue;
-		if (read_file(w, w->members[i].pid, "smaps_rollup", text, sizeof(text)) < 0 ||
-		    !field_kib(text, "\nPss_Anon:", &own) || !field_kib(text, "\nPss_File:", &own) ||
+		if (r < 0 || !field_kib(text, "\nPss_Anon:", &own) || !field_kib(text, "\nPss_File:", &own) ||
 		    !field_kib(text, "\nPss_Shmem:", &shared))
 			own += w->members[i].rss;
 	}

@@ -86,8 +86,13 @@ static bool claims_errno(const struct verdict_in *in, int error)
 static bool by_output(const struct verdict_in *in) { return in->stop == STOP_OUTPUT; }
 static bool by_wall(const struct verdict_in *in) { return in->stop == STOP_WALL; }
 static bool by_cpu(const struct verdict_in *in) { return in->stop == STOP_CPU; }
-static bool by_memory(const struct verdict_in *in) { return in->stop == STOP_MEMORY; }
 static bool by_signal(const struct verdict_in *in) { return in->stop == STOP_SIGNAL; }
+
+/* A kill for memory that came too late stopped nobody: the program ended by itself. */
+static bool by_memory(const struct verdict_in *in)
+{
+	return in->stop == STOP_MEMORY && !(in->exited && WIFEXITED(in->wait_status));
+}
 
 /* The kernel ended a process for memory, and the program did not get over it. */
 static bool oom_killed(const struct verdict_in *in)

@@ -148,6 +148,8 @@ static void test_pss(void)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), memory = 0, cpu;
 	uint32_t tasks;
 	int proc = proc_begin();
+	struct member members[] = { { .pid = 10, .rss = 50 * page }, { .pid = 11, .rss = 50 * page }, { 0 } };
+	const struct walk w = { .proc = proc, .members = members, .n = ARRAY_LEN(members) };
 
 	process(10, 1, 1, 1, "100 50 5 0 0 0 0", "11 ");
 	process(11, 10, 1, 2, "100 50 5 0 0 0 0", "");
@@ -163,6 +165,8 @@ static void test_pss(void)
 	is_int(90 * 1024 + 50 * page + 1024 * 1024, memory, "files beyond what is mapped count too");
 	(void)sample_at(proc, 10, 0, 4096, &memory, &cpu, &tasks);
 	is_int(100 * page + 4096, memory, "no limit: the quick sum");
+	members[2] = (struct member){ .pid = 12, .rss = 50 * page };
+	is_int(110 * 1024 + 50 * page, proportional(&w, 0), "a process that has just ended has no pages");
 	proc_end(proc);
 }
 

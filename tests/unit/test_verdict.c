@@ -92,6 +92,8 @@ static const struct situation situations[] = {
 	{ .name = "a child killed for memory, and the program got over it", .oom_kills = 1, .status = STATUS_OK },
 	{ .name = "memory by polling", .stop = STOP_MEMORY, .never_exited = true, .memory_rung = "polling",
 	  .status = STATUS_OOM, .exit_code = -1, .signal = SIGKILL, .exit_status = 137 },
+	{ .name = "memory by polling, when the program had just ended", .stop = STOP_MEMORY, .memory_rung = "polling",
+	  .status = STATUS_OK },
 	{ .name = "MemoryError by an rlimit", UNCAUGHT("MemoryError", ""), .memory_rung = "rlimit", .status = STATUS_OOM,
 	  .exit_code = 1, .exit_status = 137 },
 	{ .name = "numpy's MemoryError at the limit", UNCAUGHT("numpy.core._exceptions._ArrayMemoryError", "Unable"),
