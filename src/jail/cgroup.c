@@ -412,6 +412,15 @@ void cgroup_sample(struct cgroup *cg, struct jail_usage *ret)
 		cg->dirs[i].ops->sample(cg, &cg->dirs[i], ret);
 }
 
+bool cgroup_glance(struct cgroup *cg, struct jail_usage *ret)
+{
+	unsigned int both = CGROUP_BIT(CGROUP_CPUACCT) | CGROUP_BIT(CGROUP_MEMORY), known = 0;
+
+	for (size_t i = 0; i < cg->n_dirs; i++)
+		known |= cg->dirs[i].ops->glance(cg, &cg->dirs[i], ret);
+	return known == both;
+}
+
 void cgroup_kill(struct cgroup *cg)
 {
 	int dir = cgroup_clone_fd(cg);

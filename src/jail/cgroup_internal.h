@@ -116,6 +116,8 @@ struct cgroup_ops {
 	/* Write one limit that is not 0; ret_file: the file that failed. */
 	int (*limit)(int dir, enum cgroup_ctl ctl, const struct jail_limits *limits, const char **ret_file);
 	void (*sample)(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret);
+	/* CPU time and memory peak only; returns which of the two it knows, as bits of CPUACCT and MEMORY. */
+	unsigned int (*glance)(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret);
 };
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops;
 

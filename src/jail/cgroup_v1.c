@@ -156,7 +156,22 @@ static void v1_sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail
 		v1_sample_cpu(d->fd, ret);
 }
 
-const struct cgroup_ops cgroup_v1_ops = { .word = "cgroup1", .limit = v1_limit, .sample = v1_sample };
+static unsigned int v1_glance(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret)
+{
+	unsigned int known = 0;
+	uint64_t ns;
+
+	(void)cg;
+	if ((d->ctls & CGROUP_BIT(CGROUP_MEMORY)) && cgroup_get_u64(d->fd, "memory.max_usage_in_bytes", &ret->memory_peak))
+		known |= CGROUP_BIT(CGROUP_MEMORY);
+	if ((d->ctls & CGROUP_BIT(CGROUP_CPUACCT)) && cgroup_get_u64(d->fd, "cpuacct.usage", &ns)) {
+		ret->cpu_us = ns / 1000;
+		known |= CGROUP_BIT(CGROUP_CPUACCT);
+	}
+	return known;
+}
+
+const struct cgroup_ops cgroup_v1_ops = { .word = "cgroup1", .limit = v1_limit, .sample = v1_sample, .glance = v1_glance };
 
 /* ---- directories ------------------------------------------------------------------ */
 

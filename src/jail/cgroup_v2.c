@@ -75,15 +75,15 @@ static int v2_limit(int dir, enum cgroup_ctl ctl, const struct jail_limits *l, c
 
 /* ---- counters ------------------------------------------------------------------ */
 
-static void v2_sample_cpu(int dir, struct jail_usage *ret)
+static bool v2_sample_cpu(int dir, struct jail_usage *ret)
 {
 	char text[CGROUP_FILE_MAX];
 
 	if (cgroup_get(dir, "cpu.stat", text, sizeof(text)) < 0)
-		return;
-	(void)cgroup_parse_key(text, "usage_usec", &ret->cpu_us);
+		return false;
 	(void)cgroup_parse_key(text, "user_usec", &ret->user_us);
 	(void)cgroup_parse_key(text, "system_usec", &ret->sys_us);
+	return cgroup_parse_key(text, "usage_usec", &ret->cpu_us);
 }
 
 /* The kernel's own peak, or the highest value that was seen where it keeps none. */
@@ -102,7 +102,7 @@ static void v2_sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail
 {
 	char text[CGROUP_FILE_MAX];
 
-	v2_sample_cpu(d->fd, ret);
+	(void)v2_sample_cpu(d->fd, ret);
 	if (d->ctls & CGROUP_BIT(CGROUP_MEMORY)) {
 		if (peak(d->fd, "memory.peak", "memory.current", &cg->memory_seen))
 			ret->memory_peak = cg->memory_seen;
@@ -119,7 +119,20 @@ static void v2_sample(struct cgroup *cg, const struct cgroup_dir *d, struct jail
 	}
 }
 
-const struct cgroup_ops cgroup_v2_ops = { .word = "cgroup2", .limit = v2_limit, .sample = v2_sample };
+static unsigned int v2_glance(struct cgroup *cg, const struct cgroup_dir *d, struct jail_usage *ret)
+{
+	unsigned int known = 0;
+
+	if (v2_sample_cpu(d->fd, ret))
+		known |= CGROUP_BIT(CGROUP_CPUACCT);
+	if ((d->ctls & CGROUP_BIT(CGROUP_MEMORY)) && peak(d->fd, "memory.peak", "memory.current", &cg->memory_seen)) {
+		ret->memory_peak = cg->memory_seen;
+		known |= CGROUP_BIT(CGROUP_MEMORY);
+	}
+	return known;
+}
+
+const struct cgroup_ops cgroup_v2_ops = { .word = "cgroup2", .limit = v2_limit, .sample = v2_sample, .glance = v2_glance };
 
 /* ---- a base that may carry jails -------------------------------------------------- */
 

@@ -39,6 +39,7 @@ int cgroup_attach(struct cgroup *cg, pid_t pid, struct sj_err *err);
 void cgroup_enforced(const struct cgroup *cg, struct jail_enforced *ret);
 /* cpu, memory peak, pids peak, oom and pids events; fields it cannot read stay as they are. */
 void cgroup_sample(struct cgroup *cg, struct jail_usage *ret);
+bool cgroup_glance(struct cgroup *cg, struct jail_usage *ret);	/* false: CPU time or memory peak are not counted */
 void cgroup_kill(struct cgroup *cg);	/* cgroup.kill where there is one, else nothing */
 struct cgroup *cgroup_close(struct cgroup *cg);	/* rmdir with retries; accepts and returns NULL */
 

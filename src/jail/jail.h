@@ -115,6 +115,8 @@ void jail_kill(struct jail *j);			/* everything in the jail, now */
 int jail_death_fd(const struct jail *j);	/* readable when every process is dead: jail_finish() will not wait */
 /* Live counters for deadlines; a limit held by "polling" is checked here. Returns 0 or -errno. */
 int jail_sample(struct jail *j, struct jail_usage *ret);
+/* The same for cpu_us and memory_peak alone, at a fraction of the cost; -ENOTSUP where no control group has both. */
+int jail_glance(struct jail *j, struct jail_usage *ret);
 /* Bytes used of the tmpfs folders; full: a folder has no space or no inode left. */
 void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full);
 const struct jail_enforced *jail_enforced(const struct jail *j);

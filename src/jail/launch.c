@@ -306,6 +306,16 @@ int jail_sample(struct jail *j, struct jail_usage *ret)
 	return 0;
 }
 
+int jail_glance(struct jail *j, struct jail_usage *ret)
+{
+	struct jail_usage now = j->seen;
+
+	if (!j->cgroup || !cgroup_glance(j->cgroup, &now))
+		return -ENOTSUP;
+	*ret = now;
+	return 0;
+}
+
 void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full)
 {
 	struct statfs st;

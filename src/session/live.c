@@ -47,6 +47,7 @@ static void dispatch(struct live *l)
 		buf_free(&l->request);
 	step_begin(l);
 	live_flush(l);
+	live_want(l);
 }
 
 void live_submit(struct live *l, enum asked asked, const char *id)
@@ -71,16 +72,23 @@ void live_idle(struct live *l)
 
 /* ---- what is read, what is written ------------------------------------------------------------- */
 
-/* Nothing of a guest is read while its client's queue is full; its output only while a step runs. */
+/*
+ * Nothing of a guest is read while its client's queue is full; its output only while
+ * a step runs. What is written between steps mutes the pipe by its first event.
+ */
 void live_want(struct live *l)
 {
 	bool full = l->client && client_full(l->client);
-	bool runs = l->asked == ASKED_RUN && l->sent;
 	uint32_t channel = (full ? 0 : EPOLLIN) | (queue_len(&l->outbox) ? EPOLLOUT : 0);
 
 	source_want(l->server, &l->channel, channel);
-	source_want(l->server, &l->out, runs && !full ? EPOLLIN : 0);
-	source_want(l->server, &l->err, runs && !full ? EPOLLIN : 0);
+	if (full) {
+		source_want(l->server, &l->out, 0);
+		source_want(l->server, &l->err, 0);
+	} else if (l->asked == ASKED_RUN && l->sent) {
+		source_want(l->server, &l->out, EPOLLIN);
+		source_want(l->server, &l->err, EPOLLIN);
+	}
 }
 
 void live_flush(struct live *l)

@@ -35,7 +35,6 @@ void step_begin(struct live *l)
 	l->steps++;
 	l->server->steps++;
 	live_plan_sample(l, &s->before);
-	live_want(l);
 }
 
 /* ---- output ------------------------------------------------------------------------- */
@@ -91,7 +90,7 @@ static bool pump(struct live *l, bool err)
 
 void step_output(struct live *l, bool err)
 {
-	/* Between steps nothing is read, it belongs to the next one; but an end is told whether asked for or not. */
+	/* Between steps nothing is read: it belongs to the next one. */
 	if (l->asked != ASKED_RUN || !l->sent || l->phase != PHASE_READY) {
 		source_mute(l->server, err ? &l->err : &l->out);
 		return;
@@ -316,12 +315,27 @@ static void send_result(struct live *l, const struct msg *m, const char *word, c
 	client_sent(l->client, &o);
 }
 
+/* A step that went well needs all counters only where memory came near its limit: there they begin to count. */
+static bool glance(struct live *l, const struct msg *m, struct jail_usage *usage)
+{
+	uint64_t limit = l->policy->limits.memory;
+
+	*usage = l->seen;
+	if (strcmp(msg_string(m, "status", NULL), "ok") != 0 || jail_glance(l->jail, usage) < 0 ||
+	    (limit && usage->memory_peak + SERVE_MEMORY_NEAR >= limit && l->seen.memory_peak != usage->memory_peak))
+		return false;
+	l->seen.cpu_us = usage->cpu_us;
+	l->seen.memory_peak = usage->memory_peak;
+	return true;
+}
+
 /* Where no control group counts, a look costs a walk through /proc: not for a short step. */
-static bool look(struct live *l, struct jail_usage *usage)
+static bool look(struct live *l, const struct msg *m, struct jail_usage *usage)
 {
 	bool cheap = strncmp(l->rep->enforced.memory ? l->rep->enforced.memory : "", "cgroup", 6) == 0;
 
-	*usage = l->seen;
+	if (glance(l, m, usage))
+		return true;
 	if (!cheap && io_now_us() - l->step.sent_at < SERVE_USAGE_POLL_US)
 		return false;
 	if (jail_sample(l->jail, usage) < 0)
@@ -341,7 +355,7 @@ void step_end(struct live *l, const struct msg *m, const struct jail_usage *last
 		step_drain(l);
 	end_output(l);
 	if (m)
-		known = look(l, &usage);
+		known = look(l, m, &usage);
 	delta = since(&usage, &l->step.before);
 	judge(l, m, &delta, full, r);
 	word = word_of(l, m, r);

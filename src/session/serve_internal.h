@@ -31,6 +31,7 @@
 #define SERVE_USAGE_POLL_US 20000u	/* shorter steps are not worth a walk through /proc */
 #define SERVE_HANGUP_MS 500		/* from the end of a guest's channel to its own */
 #define SERVE_REQUEST_MS 60000		/* for requests other than run, where limits.wall is none */
+#define SERVE_MEMORY_NEAR (2u << 20)	/* below the limit: the kernel counts in batches */
 #define SERVE_END_MS 5000		/* for all jails to be gone at the end */
 #define NEVER UINT64_MAX
 
