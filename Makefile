@@ -22,6 +22,7 @@ DEPS = build-essential pkg-config python3 python3-dev python3-pip \
 	bats jq util-linux cppcheck shellcheck mandoc libPYTHON-testsuite
 BENCH_DEPS = hyperfine bubblewrap firejail
 FUZZ_DEPS = clang libclang-rt-dev
+VM_DEPS = qemu-system-x86 cpio
 
 # ---- flags ---------------------------------------------------------------
 
@@ -66,7 +67,7 @@ PROBES = $(BUILD)/tests/probe $(patsubst tests/loaders/%.c,$(BUILD)/tests/%,$(wi
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
-.PHONY: all tests deps bench-deps fuzz-deps quickstart check lint objects check-asan asan-tests cover fuzz fuzz-bins \
+.PHONY: all tests deps bench-deps fuzz-deps vm-deps quickstart check lint objects check-asan asan-tests cover fuzz fuzz-bins \
 	bench install clean help
 .DELETE_ON_ERROR:
 
@@ -127,6 +128,8 @@ bench-deps: ## install what `make bench` compares with
 	@tools/install-packages $(BENCH_DEPS)
 fuzz-deps: ## install what `make fuzz` needs
 	@tools/install-packages $(FUZZ_DEPS)
+vm-deps: ## install what the tests in a virtual machine need
+	@tools/install-packages $(VM_DEPS)
 
 quickstart: ## deps, build, and a first jailed run with its report
 	@$(MAKE) --no-print-directory deps
