@@ -204,7 +204,7 @@ static void say_output(const struct verdict_in *in, char *ret, size_t len)
 	char size[24];
 
 	policy_format_size(in->policy->limits.output, size, sizeof(size));
-	snprintf(ret, len, "output limit of %s reached", size);
+	snprintf(ret, len, "output limit of %s%s reached", size, in->policy->limits.output < 1024 ? " bytes" : "");
 }
 
 static void say_wall(const struct verdict_in *in, char *ret, size_t len)
@@ -224,6 +224,17 @@ static void say_cpu(const struct verdict_in *in, char *ret, size_t len)
 	snprintf(ret, len, "CPU time limit of %s reached (used %s)", limit, used);
 }
 
+/* What was counted is a multiple of pages: "64.3M" says more to people than "65896K". Cut, not rounded. */
+static void mib_text(uint64_t bytes, char *buf, size_t len)
+{
+	unsigned long long whole = bytes >> 20, tenths = (bytes & 0xfffff) * 10 >> 20;
+
+	if (tenths)
+		snprintf(buf, len, "%llu.%lluM", whole, tenths);
+	else
+		snprintf(buf, len, "%lluM", whole);
+}
+
 static void say_memory(const struct verdict_in *in, char *ret, size_t len)
 {
 	char limit[24] = "none", peak[24] = "unknown";
@@ -231,7 +242,7 @@ static void say_memory(const struct verdict_in *in, char *ret, size_t len)
 	if (in->policy->limits.memory)
 		policy_format_size(in->policy->limits.memory, limit, sizeof(limit));
 	if (in->usage->memory_peak)
-		policy_format_size(in->usage->memory_peak, peak, sizeof(peak));
+		mib_text(in->usage->memory_peak, peak, sizeof(peak));
 	snprintf(ret, len, "out of memory (limit %s, peak %s)", limit, peak);
 }
 
