@@ -119,13 +119,13 @@ def end_step(message):
     """Nothing is sent for this step after `message`, whatever its threads still do."""
     global _running
     with _gate:
-        send(message)
+        # Before the host hears of the end: what it sends next may be read by a thread that waits here.
         _running = False
-        late = list(_open.values())
+        for slot in _open.values():
+            slot.message = {"error": {"type": "ToolError", "message": "the step that made this call has ended"}}
+            slot.wake()
         _open.clear()
-    for slot in late:
-        slot.message = {"error": {"type": "ToolError", "message": "the step that made this call has ended"}}
-        slot.wake()
+        send(message)
 
 
 def send_in_step(message):

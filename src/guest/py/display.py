@@ -33,28 +33,26 @@ def _figure_png(figure):
 
 def _is_figure(value):
     figure = getattr(sys.modules.get("matplotlib.figure"), "Figure", None)
-    return isinstance(figure, type) and isinstance(value, figure)
+    return isinstance(figure, type) and issubclass(type(value), figure)
 
 
 def bundle(value):
     """{mime: bytes} of what the value offers; methods that fail or give nothing do not count."""
     kind, found = type(value), {}
-    if kind in (int, float, str, bool, list, dict, tuple, type(None)) or isinstance(value, type):
+    if kind in (int, float, str, bool, list, dict, tuple, type(None)) or issubclass(kind, type):
         return found
     if _is_figure(value):
         return {"image/png": _figure_png(value)}
     for mime, name in _METHODS:
-        if not hasattr(kind, name):
-            continue
         try:
-            data = getattr(value, name)()
+            data = getattr(value, name)() if hasattr(kind, name) else None
         except Exception:
             continue
         if type(data) is tuple and data:
             data = data[0]              # with metadata
-        if isinstance(data, str):
-            data = str.__str__(data).encode("utf-8", "backslashreplace")
-        if isinstance(data, bytes) and data:
+        if type(data) is str:
+            data = data.encode("utf-8", "backslashreplace")
+        if type(data) is bytes and data:
             found[mime] = data
     return found
 

@@ -23,7 +23,9 @@ def cut(text, limit):
 def text_of(exc):
     try:
         return cut(str.__str__(str(exc)), MESSAGE_MAX)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return "<exception str() failed>"
 
 

@@ -115,7 +115,7 @@ class Runner:
         if error is None:
             return self.with_value(value)
         display.show_figures()
-        if isinstance(error, SystemExit) and parsed:
+        if issubclass(type(error), SystemExit) and parsed:
             return self.done(status="exit", exit_code=self.exit_code(error))
         described = errors.describe(error, filename, parsed)
         if self.guard:
@@ -143,9 +143,9 @@ class Runner:
     def end_child(self, error):
         """A child of fork() that came to the end of the step's code: it ends as a program does."""
         code = 0
-        if isinstance(error, SystemExit):
+        if issubclass(type(error), SystemExit):
             code = self.exit_code(error)
-        elif error is not None and not isinstance(error, tools.FinalAnswerException):
+        elif error is not None and not issubclass(type(error), tools.FinalAnswerException):
             code = 1
             sys.stderr.write(errors.describe(error, "")["traceback"])
         try:

@@ -125,7 +125,10 @@ def _int_to_text(n):
         n, rest = divmod(n, base)
         parts.append("%0*d" % (_DIGITS_AT_ONCE, rest))
     parts.append("%d" % n)
-    return "".join(reversed(parts))
+    text = "".join(reversed(parts))
+    if len(text) > MAX_DIGITS:
+        raise _TooLarge
+    return text
 
 
 def _text_to_int(text):
@@ -227,6 +230,7 @@ class _Encoder:
             self.add(sum(len(k) + 3 for k, v in pairs))
             return dict(zip([k for k, v in pairs], values))
         flat = self.items([x for pair in pairs for x in pair], depth + 1, nest + 3)
+        plain = plain and all(type(k) is str for k in flat[::2])        # not those with lone surrogates
         return {"__type__": "dict" if plain else "dict_with_complex_keys",
                 "data": [list(pair) for pair in zip(flat[::2], flat[1::2])]}
 
@@ -315,7 +319,8 @@ class _Encoder:
         if dtype.kind in "UO" or (dtype.kind in "biuf" and obj.size <= SMALL_ARRAY and obj.ndim):
             if obj.size > MAX_ELEMENTS or nest + 1 + obj.ndim >= MAX_JSON_DEPTH:
                 raise _TooLarge
-            return {"__type__": "ndarray", "dtype": str(dtype), "data": self.value(obj.tolist(), depth + 1, nest + 1)}
+            return {"__type__": "ndarray", "dtype": str(dtype.newbyteorder("=")),
+                    "data": self.value(obj.tolist(), depth + 1, nest + 1)}
         if obj.nbytes > MAX_ARRAY_BYTES:
             raise _TooLarge
         little = numpy.ascontiguousarray(obj, dtype=dtype.newbyteorder("<"))
