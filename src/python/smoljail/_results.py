@@ -14,6 +14,7 @@ from . import _values
 from ._errors import StepError
 
 KEPT = "kept"
+ENDED = "ended"                 # the session is no more
 
 # What a step's status means, for a sentence. "ok", "error" and "exit" have words of their own.
 _STOPPED = {
@@ -90,7 +91,8 @@ class Result:
         displays: what it showed.
         error: of status "error", else None.
         exit_code: of SystemExit, else None.
-        state: "kept"; or "reset": the interpreter was lost, and a fresh one answers the next step.
+        state: "kept"; or "reset": the interpreter was lost, and a fresh one answers the next step; or "ended": the
+            session is no more.
         usage: wall_ms, cpu_ms (milliseconds), memory_peak (bytes).
         files: new and changed paths in the work folder, under "new" and "changed"; "truncated".
         denied: what the step was refused, and what would allow it.
@@ -130,7 +132,9 @@ class Result:
             text = str(self.error)
         else:
             text = "the step was stopped: %s" % _STOPPED.get(self.status, self.status)
-        if self.state != KEPT:
+        if self.state == ENDED:
+            text += "; the session is closed"
+        elif self.state != KEPT:
             text += "; the interpreter was started anew, without the variables of earlier steps"
         return text
 

@@ -13,7 +13,7 @@ import io
 from typing import Any, Callable, Iterable, List, Optional, Union
 
 from . import _operations as operations
-from ._errors import ServerLost, SmoljailError
+from ._errors import RequestError, ServerLost, SmoljailError
 from ._operations import Call, Message, Operation
 from ._results import FileInfo, Result
 from ._server import Waiter, default_server
@@ -64,8 +64,8 @@ class AsyncSession(BaseSession):
         """End the jail; its report, or None if it was closed already or its server is gone."""
         try:
             return await self._drive(self._close())
-        except ServerLost:
-            return None
+        except (ServerLost, RequestError) as e:
+            return self._gone(e)
 
     async def run(self, code: str, timeout: Optional[float] = None, *, filename: Optional[str] = None,
                   value: Optional[str] = None, on_output: Optional[OnOutput] = None,
@@ -145,7 +145,9 @@ class AsyncSession(BaseSession):
                     await self._post(loop, wish, Waiter(deliver, on_call))
                     wish = operation.send(None)
         except StopIteration as end:
-            return end.value
+            return self._heed(end.value)
+        except RequestError as e:
+            raise self._heed(e)
         except BaseException:
             if not ended and ident is not None:
                 await self._end_step(loop, inbox, deliver, ident)

@@ -14,14 +14,15 @@ import weakref
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
 
 from . import _operations as operations
-from ._errors import ServerLost, SmoljailError
+from ._errors import RequestError, ServerLost, SmoljailError
 from ._operations import Call, Message, Operation, Size
-from ._results import Display, FileInfo, Result
+from ._results import ENDED, Display, FileInfo, Result
 from ._server import Server, Waiter, default_server
 from ._tools import Tool, Toolbox, as_tool
 from ._workers import Turns
 
 FETCH_MAX = 1 << 30             # bytes that fetch() brings into memory unless told otherwise
+GONE = ("no_session", "violation")      # codes of errors after which a session is no more
 
 OnOutput = Callable[[str, str], Any]
 OnDisplay = Callable[[Display], Any]
@@ -79,10 +80,22 @@ class BaseSession:
             self._finalizer.detach()
         self._finalizer, self.name = None, None
 
+    def _heed(self, outcome: Any) -> Any:
+        """The outcome of an operation, a result or an exception: it may tell that the server has closed the session."""
+        if getattr(outcome, "state", None) == ENDED or getattr(outcome, "code", None) in GONE:
+            self._forget()
+        return outcome
+
     @property
     def is_open(self) -> bool:
         """It was opened, not closed, and its server is there."""
         return self.name is not None and self._server is not None and self._server.alive
+
+    @staticmethod
+    def _gone(e: SmoljailError) -> None:
+        """Raise e, unless it says that there is nothing to close."""
+        if isinstance(e, RequestError) and e.code not in GONE:
+            raise e
 
     @property
     def _session(self) -> str:
@@ -209,8 +222,8 @@ class Session(BaseSession):
         """End the jail; its report, or None if it was closed already or its server is gone."""
         try:
             return self._drive(self._close())
-        except ServerLost:
-            return None
+        except (ServerLost, RequestError) as e:
+            return self._gone(e)
 
     def run(self, code: str, timeout: Optional[float] = None, *, filename: Optional[str] = None,
             value: Optional[str] = None, on_output: Optional[OnOutput] = None,
@@ -313,7 +326,9 @@ class Session(BaseSession):
                     server.post(wish, Waiter(inbox.put, on_call))
                     wish = operation.send(None)
         except StopIteration as end:
-            return end.value
+            return self._heed(end.value)
+        except RequestError as e:
+            raise self._heed(e)
         except BaseException:
             if not ended and ident is not None:
                 self._end_step(inbox, ident)

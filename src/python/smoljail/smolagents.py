@@ -25,7 +25,7 @@ from smolagents.monitoring import AgentLogger, LogLevel
 from smolagents.tools import Tool as AgentTool
 from smolagents.utils import AgentExecutionError, truncate_content
 
-from ._errors import ServerLost, SmoljailError
+from ._errors import SmoljailError
 from ._results import KEPT, Result
 from ._run import run as run_program
 from ._server import Server
@@ -176,7 +176,7 @@ class SmoljailExecutor(PythonExecutor):
             code = code_action.encode("utf-8", "replace").decode()
             result = session.run(code, value="last_stmt")
         except SmoljailError as e:
-            if isinstance(e, ServerLost):
+            if self.session is None or not self.session.is_open:
                 self._lose()
             raise AgentExecutionError("The code could not be run: %s" % e, self.logger) from e
         self.last_result = result

@@ -1,6 +1,8 @@
 """unittest cases as a TAP stream, which tools/run-tests reads; and what the Python suites share."""
+import atexit
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import traceback
@@ -92,6 +94,8 @@ def packages(label, requirements):
             return folder
         if os.access(base, os.W_OK):
             break
+    if base != BUILD:
+        atexit.register(shutil.rmtree, folder.parent, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",
                "--no-cache-dir", "--upgrade", "--target", str(folder), *requirements]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
