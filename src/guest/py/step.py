@@ -68,6 +68,9 @@ class Runner:
         done, trouble = _smoljail.call(self.conclude, value, error, filename, parsed)
         if trouble is not None:
             done, trouble = _smoljail.call(self.conclude, None, trouble, filename, True)
+        if trouble is None and done["error"] and mode == "last_expr":
+            # As python3 does; LocalPythonExecutor, whose mode is the other one, writes none.
+            _smoljail.call(sys.stderr.write, done["error"]["traceback"])
         if trouble is not None:
             done = self.done(status="error", error={
                 "type": type(trouble).__name__, "message": "", "line": None, "source": None, "traceback": ""})
