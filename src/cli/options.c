@@ -56,8 +56,8 @@ void run_options_help(void)
 		printf("  %-26s  %s\n", left, options[i].help);
 	}
 	fputs("\n-q, -v and -h are short for --quiet, --verbose and --help.\n"
-	      "Options override the policy. Exit status: the program's own; 124 time limit; 137 out of memory;\n"
-	      "128+n signal n; 125 the jail could not be set up and nothing ran; 2 wrong use.\n", stdout);
+	      "Options override the policy. Exit status: the program's own; 124 time limit; 137 out of memory or\n"
+	      "too much output; 128+n signal n; 125 the jail could not be set up and nothing ran; 2 wrong use.\n", stdout);
 }
 
 static const struct option *find(const char *name, size_t len)
