@@ -117,6 +117,15 @@ static int make_policy(struct walk *w, const struct chain *chain, const struct p
 	return r < 0 ? r : sum_policy(w);
 }
 
+/* The list was made with room for the longest; a server keeps many of them. */
+static void trim_rules(struct policy_own *own)
+{
+	struct policy_rule *less = reallocarray(own->rules, own->p.syscalls.n_rules + 1, sizeof(*less));
+
+	if (less)
+		own->rules = own->p.syscalls.rules = less;
+}
+
 int policy_from_chain(const struct chain *chain, const struct policy_set *sets, size_t n_sets, struct policy **ret,
 		      struct sj_err *err)
 {
@@ -133,9 +142,11 @@ int policy_from_chain(const struct chain *chain, const struct policy_set *sets, 
 	if (groups_open(&own->groups) < 0)
 		return groups_damaged(err);
 	r = make_policy(&w, chain, sets, n_sets);
-	if (r == 0)
-		*ret = steal_ptr(p);
-	return r;
+	if (r < 0)
+		return r;
+	trim_rules(own);
+	*ret = steal_ptr(p);
+	return 0;
 }
 
 int policy_load(const char *which, const struct policy_set *sets, size_t n_sets, struct policy **ret,

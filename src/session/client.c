@@ -186,6 +186,7 @@ static void lose_step(struct client *c)
 static size_t take_frames(struct client *c, const char *data, size_t len)
 {
 	size_t used = 0, n = 0;
+	unsigned int taken = 0;
 
 	while (!c->dropped && !c->last_words && !client_full(c)) {
 		int r = wire_frame_peek(data + used, len - used, WIRE_FRAME_MAX, &n);
@@ -194,6 +195,12 @@ static size_t take_frames(struct client *c, const char *data, size_t len)
 			lose_step(c);
 		if (r <= 0)
 			break;
+		/* The others have their turn between; a session that is opened takes its time. */
+		if (c->opens || taken++ == SERVE_FRAMES) {
+			c->more = true;
+			c->server->more = true;
+			break;
+		}
 		client_message(c, data + used + WIRE_FRAME_HEAD, n);
 		used += WIRE_FRAME_HEAD + n;
 	}
@@ -257,7 +264,7 @@ static void client_ended(struct client *c)
 
 void client_readable(struct client *c)
 {
-	for (int i = 0; i < SERVE_READS && !c->dropped && !c->ended && !c->last_words && !client_full(c); i++) {
+	for (int i = 0; i < SERVE_READS && !c->dropped && !c->ended && !c->last_words && !c->more && !client_full(c); i++) {
 		ssize_t n = relay_end_read(&c->in_end, c->server->chunk, SERVE_CHUNK);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -265,12 +272,27 @@ void client_readable(struct client *c)
 		if (n < 0)
 			client_drop(c);
 		else if (n == 0)
-			client_ended(c);
+			c->at_end = true;
 		else
 			client_take(c, c->server->chunk, (size_t)n);
+		if (c->at_end && !c->more && !c->dropped)
+			client_ended(c);
 		if (n < (ssize_t)SERVE_CHUNK)
 			return;
 	}
+}
+
+/* A new turn: what was left of the last one's frames. */
+void client_go_on(struct client *c)
+{
+	bool more = c->more;
+
+	c->more = false;
+	c->opens = 0;
+	if (more && !c->dropped)
+		client_take(c, NULL, 0);
+	if (c->at_end && !c->more && !c->ended && !c->dropped)
+		client_ended(c);
 }
 
 void client_hung_up(struct client *c)

@@ -89,14 +89,19 @@ void handover_close_inside(struct handover *h)
 	base_closep(&h->claim_fd);
 }
 
+void handover_forget_claim(struct handover *h)
+{
+	if (h->claim)
+		munmap((void *)(uintptr_t)h->claim, WIRE_CLAIM_SIZE);
+	h->claim = NULL;
+}
+
 void handover_close(struct handover *h)
 {
 	handover_close_inside(h);
 	base_closep(&h->boot_fd);
 	base_closep(&h->sync[0]);
-	if (h->claim)
-		munmap((void *)(uintptr_t)h->claim, WIRE_CLAIM_SIZE);
-	h->claim = NULL;
+	handover_forget_claim(h);
 }
 
 /* ---- the jail of a policy ---------------------------------------------------- */

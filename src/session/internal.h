@@ -135,6 +135,7 @@ int handover_open(struct handover *h, struct sj_err *err);
 int handover_fill(struct handover *h, const struct policy *policy, struct wire_boot_spec *spec, struct sj_err *err);
 /* After jail_start(): the guest has its own copies. */
 void handover_close_inside(struct handover *h);
+void handover_forget_claim(struct handover *h);	/* what is in it does not matter */
 void handover_close(struct handover *h);
 /* The jail of a policy; streams, extra descriptors and files are the caller's to add. Strings belong to both. */
 void handover_spec(const struct policy *policy, const struct prep *prep, enum jail_isolation isolation,

@@ -193,11 +193,11 @@ static void read_last_words(struct live *l)
 {
 	if (l->sync.fd >= 0)
 		live_sync(l);
-	while (l->channel.fd >= 0 && l->phase != PHASE_DYING && l->phase != PHASE_DEAD) {
-		size_t before = l->inbox.len;
+	for (int i = 0; i < SERVE_LAST_READS && l->channel.fd >= 0 && l->phase != PHASE_DYING; i++) {
+		uint64_t before = l->heard;
 
 		live_channel(l, EPOLLIN);
-		if (l->inbox.len == before)
+		if (l->heard == before)
 			break;
 	}
 }
@@ -277,14 +277,32 @@ static void send_report(struct live *l, const char *id)
 	client_sent(l->client, &o);
 }
 
+/* How the guest ended before it was ready, for people. */
+static void say_end(const struct live *l, char *ret, size_t len)
+{
+	char name[24];
+
+	if (l->why[0])
+		snprintf(ret, len, "%s", l->why);
+	else if (!l->exited)
+		snprintf(ret, len, "the jail's first process ended before the guest was ready");
+	else if (WIFSIGNALED(l->wait_status))
+		snprintf(ret, len, "the guest was ended by %s before it was ready",
+			 verdict_signal_name(WTERMSIG(l->wait_status), name, sizeof(name)));
+	else
+		snprintf(ret, len, "the guest returned %d before it was ready", WEXITSTATUS(l->wait_status));
+}
+
 static void answer_lost(struct live *l)
 {
 	enum asked asked = l->asked;
+	char end[200];
 
 	l->asked = ASKED_NOTHING;
 	if (!l->opened) {
+		say_end(l, end, sizeof(end));
 		if (l->open_id[0])
-			client_error(l->client, l->open_id, l->name, "setup", l->why[0] ? l->why : "the guest ended before it was ready",
+			client_error(l->client, l->open_id, l->name, "setup", end,
 				     "raise limits.memory and limits.pids, or see `smoljail doctor`");
 	} else if (l->closing && asked == ASKED_NOTHING) {
 		return;
@@ -297,8 +315,8 @@ static void answer_lost(struct live *l)
 		client_error(l->client, "null", l->name, "lost", "the interpreter ended between two steps",
 			     "the session goes on with a fresh one");
 	} else if (asked && l->fresh && l->after != AFTER_END) {
-		client_error(l->client, l->id, l->name, "setup", "the fresh interpreter ended before it was ready",
-			     "see whether a tool of kind \"source\" ends it");
+		say_end(l, end, sizeof(end));
+		client_error(l->client, l->id, l->name, "setup", end, "see whether a tool of kind \"source\" ends it");
 	} else if (asked) {
 		l->asked = l->after == AFTER_END ? ASKED_NOTHING : asked;
 		if (!l->asked)

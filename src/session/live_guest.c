@@ -432,6 +432,7 @@ static ssize_t receive(struct live *l, bool *ret_rider)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n = recvmsg(l->channel.fd, &msg, MSG_DONTWAIT);
 
+	l->heard += n > 0 ? (uint64_t)n : 0;
 	*ret_rider = n >= 0 && (msg.msg_flags & MSG_CTRUNC);
 	return n;
 }
@@ -446,26 +447,26 @@ static void hung_up(struct live *l)
 	live_plan(l);
 }
 
+/* One read in a turn: a guest that floods the channel gets no more of the server than others. */
 void live_channel(struct live *l, uint32_t events)
 {
+	bool rider;
+	ssize_t n;
+
 	if (events & EPOLLOUT)
 		live_flush(l);
 	/* Frames that came before the client's queue was full. */
 	if (l->inbox.len)
 		guest_take(l, NULL, 0);
-	for (int i = 0; i < SERVE_READS && listens(l) && !(l->client && client_full(l->client)); i++) {
-		bool rider;
-		ssize_t n = receive(l, &rider);
-
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (rider)
-			live_violation(l, "the guest sent a descriptor");
-		else if (n > 0)
-			guest_take(l, l->server->guest_chunk, (size_t)n);
-		else
-			hung_up(l);
-		if (n < (ssize_t)SERVE_CHUNK)
-			return;
-	}
+	if (!listens(l) || (l->client && client_full(l->client)))
+		return;
+	n = receive(l, &rider);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (rider)
+		live_violation(l, "the guest sent a descriptor");
+	else if (n > 0)
+		guest_take(l, l->server->guest_chunk, (size_t)n);
+	else
+		hung_up(l);
 }

@@ -120,6 +120,7 @@ static int start_jail(struct live *l, struct inside *in, struct sj_err *err)
 	spec.n_extra = ARRAY_LEN(extra);
 	r = jail_start(&spec, &l->jail, err);
 	handover_close_inside(&l->handover);
+	handover_forget_claim(&l->handover);
 	return r;
 }
 
@@ -231,7 +232,7 @@ void live_free(struct live *l)
 	live_close_sources(l);
 	l->jail = jail_finish(l->jail, NULL);
 	prep_clear(&l->prep);
-	policy_free(l->policy);
+	policy_free(l->own_policy);
 	buf_free(&l->request);
 	buf_free(&l->inbox);
 	free(l->settings);
@@ -255,16 +256,17 @@ static struct live *alloc_live(struct client *c, struct policy *policy, char *se
 		return NULL;
 	}
 	*l = (struct live){
-		.server = c->server, .client = c, .policy = policy, .settings = settings, .rep = rep,
+		.server = c->server, .client = c, .own_policy = policy, .settings = settings, .rep = rep,
 		.handover = HANDOVER_INIT, .phase = PHASE_DOWN,
 		.sync = SOURCE_NONE, .channel = SOURCE_NONE, .out = SOURCE_NONE, .err = SOURCE_NONE,
 		.denied_source = SOURCE_NONE, .status = SOURCE_NONE, .death = SOURCE_NONE,
-		.denied = { .policy = policy, .rep = rep, .listener = -1 },
+		.denied = { .policy = policy ? policy : c->server->policy, .rep = rep, .listener = -1 },
 		.request = BUF_INIT(WIRE_FRAME_MAX + SERVE_CHUNK),
 		.inbox = BUF_INIT(WIRE_FRAME_MAX + WIRE_FRAME_HEAD + SERVE_CHUNK),
 		.outbox = { .b = BUF_INIT(SERVE_GUEST_QUEUE_MAX) },
 		.opened_at = c->server->now, .used_at = c->server->now,
 	};
+	l->policy = l->denied.policy;
 	rep->exit_code = -1;
 	rep->session = "closed";
 	return l;
@@ -273,14 +275,15 @@ static struct live *alloc_live(struct client *c, struct policy *policy, char *se
 int live_new(struct client *c, const char *name, struct policy *policy, char *settings, const char *id, struct sj_err *err)
 {
 	struct live *l = alloc_live(c, policy, settings);
-	struct session_run run = { .policy = policy, .mode = WIRE_MODE_SESSION };
+	struct session_run run = { .mode = WIRE_MODE_SESSION };
 	int r;
 
 	if (!l)
 		return err_oom(err);
+	run.policy = l->policy;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	snprintf(l->open_id, sizeof(l->open_id), "%s", id);
-	l->frame_max = policy->limits.frame ? policy->limits.frame : WIRE_FRAME_MAX;
+	l->frame_max = l->policy->limits.frame ? l->policy->limits.frame : WIRE_FRAME_MAX;
 	take_slot(l);
 	r = prep_build(&l->prep, &run, err);
 	if (r == 0)

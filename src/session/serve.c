@@ -203,6 +203,14 @@ static void serve_plain(struct server *sv)
 	}
 }
 
+static void go_on(struct server *sv)
+{
+	sv->more = false;
+	for (struct client *c = sv->clients; c; c = c->next)
+		if (!c->dropped)
+			client_go_on(c);
+}
+
 static void serve_time(struct server *sv)
 {
 	for (size_t i = 0; i < sv->n_slots; i++)
@@ -260,7 +268,7 @@ static int time_left(const struct server *sv)
 {
 	uint64_t at = sv->ending ? sv->ended_at + SERVE_END_MS * 1000u : NEVER;
 
-	if (sv->plain)
+	if (sv->plain || sv->more)
 		return 0;
 	for (size_t i = 0; i < sv->n_slots; i++)
 		if (sv->slots[i].wake < at && sv->slots[i].live)
@@ -296,6 +304,7 @@ int server_run(struct server *sv, struct sj_err *err)
 		if (n < 0 && errno != EINTR)
 			return handover_fault("events", errno, err);
 		sv->now = io_now_us();
+		go_on(sv);
 		for (int i = 0; i < n; i++)
 			serve(sv, events[i].data.ptr, events[i].events);
 		if (sv->plain)

@@ -17,6 +17,8 @@
 #define SERVE_EVENTS 64			/* taken from the kernel in one turn */
 #define SERVE_CHUNK (64u << 10)		/* of one read */
 #define SERVE_READS 4			/* of one descriptor in one turn */
+#define SERVE_LAST_READS 300		/* of a channel whose guest has ended: one frame and a bit */
+#define SERVE_FRAMES 64			/* of one client in one turn */
 #define SERVE_CLIENTS_MAX 256u
 #define SERVE_BACKLOG 64
 #define SERVE_QUEUE_FULL (32u << 20)	/* waiting for a client: its guests and its own requests are read no more */
@@ -122,7 +124,10 @@ struct client {
 	struct buf inbox;
 	struct queue outbox;
 	bool greeted;
+	bool at_end;			/* its end was read, perhaps not all before it was served */
 	bool ended;			/* nothing more comes from it */
+	bool more;			/* frames wait for the next turn */
+	unsigned int opens;		/* in this turn */
 	bool dropped;			/* to be freed at the end of this turn */
 	bool last_words;		/* what is queued is sent, then it is dropped */
 	unsigned int lives;
@@ -131,6 +136,7 @@ struct client {
 int client_new(struct server *sv, int in, int out, bool own, struct client **ret, struct sj_err *err);
 void client_readable(struct client *c);
 void client_hung_up(struct client *c);
+void client_go_on(struct client *c);
 void client_flush(struct client *c);
 bool client_full(const struct client *c);
 /* Its sessions end; it is freed at the end of the turn. */
@@ -190,7 +196,8 @@ struct live {
 	struct client *client;		/* NULL: it went away */
 	size_t slot;
 	char name[SERVE_NAME_MAX + 1];
-	struct policy *policy;
+	const struct policy *policy;	/* the server's, or: */
+	struct policy *own_policy;
 	struct prep prep;
 	struct handover handover;
 	struct jail *jail;
@@ -225,6 +232,7 @@ struct live {
 	uint64_t next_call;
 
 	struct buf inbox;		/* of the channel */
+	uint64_t heard;			/* bytes that came over it */
 	struct queue outbox;
 	unsigned int n_cpus;
 	uint64_t started_at, opened_at, used_at;
@@ -235,7 +243,7 @@ struct live {
 	struct jail_usage before;	/* of jails that are gone */
 };
 
-/* A new session: takes over policy, settings (JSON members) in every case. */
+/* A new session: takes over policy (NULL: the server's) and settings (JSON members) in every case. */
 int live_new(struct client *c, const char *name, struct policy *policy, char *settings, const char *id, struct sj_err *err);
 /* A fresh jail. */
 int live_start(struct live *l, struct sj_err *err);
@@ -302,6 +310,7 @@ struct server {
 	unsigned int plain;		/* sources that cannot be polled and are wanted */
 	struct session_report *verdict;	/* room for one; only what verdict() sets is used */
 	char python[16];
+	bool more;			/* of some client frames wait for the next turn */
 	bool ending;
 	sigset_t old_mask;
 	bool mask_set;
