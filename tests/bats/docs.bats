@@ -105,6 +105,11 @@ commands() {
 	done
 }
 
+@test "compatibility.md has every test of CPython that fails inside, and no other" {
+	same "$(grep -v '^#' "$TREE/tests/cpython-expected.txt" | awk 'NF { print $1 }')" \
+		"$(grep -o '`test_[A-Za-z_.]*`' "$DOCS/compatibility.md" | tr -d '`')"
+}
+
 @test "MAP.md is what tools/make-map prints, and every file in it exists" {
 	"$TREE/tools/check-map"
 	"$PYTHON" "$TREE/tools/make-map" | diff - "$DOCS/MAP.md" || { echo "tools/make-map >docs/MAP.md"; return 1; }
