@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 GUEST = os.path.join(os.environ.get("BUILD", os.path.join(TREE, "build")), "smoljail-guest")
 MAGIC, MODE_SESSION, CLAIM_SIZE = 0x736A4231, 6, 4096
 FRAME_MAX = 16 << 20
