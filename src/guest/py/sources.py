@@ -8,7 +8,7 @@ import sys
 from _weakref import ref
 
 _texts = {}             # filename -> [text, code objects that are alive]
-_refs = set()
+_refs = {}              # by id: equal code objects of two steps are two
 
 
 class _Cache(dict):
@@ -37,7 +37,7 @@ class _Gone(ref):
 
 
 def _gone(weak):
-    _refs.discard(weak)
+    del _refs[id(weak)]
     if _texts.get(weak.filename) is not weak.owner:
         return
     weak.owner[1] -= 1
@@ -57,7 +57,7 @@ def register(filename, text, codes):
         weak = _Gone(code, _gone)
         weak.filename, weak.owner = filename, owner
         owner[1] += 1
-        _refs.add(weak)
+        _refs[id(weak)] = weak
         todo.extend([c for c in code.co_consts if type(c) is kind])
     cache = _cached()
     if cache is not None:
