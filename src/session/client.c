@@ -101,6 +101,13 @@ static bool has_done(const struct client *c)
 
 static void client_take(struct client *c, const char *data, size_t len);
 
+uint64_t client_deadline(const struct client *c)
+{
+	bool ending = c->ended || c->last_words || c->hung_up;
+
+	return ending && queue_len(&c->outbox) ? c->moved_at + SERVE_STUCK_MS * 1000u : NEVER;
+}
+
 void client_flush(struct client *c)
 {
 	struct relay_end *end = c->out_end.fd >= 0 ? &c->out_end : &c->in_end;
@@ -115,6 +122,7 @@ void client_flush(struct client *c)
 			client_drop(c);
 		else
 			queue_taken(&c->outbox, (size_t)n);
+		c->moved_at = c->server->now;
 	}
 	if (!c->dropped && has_done(c))
 		client_drop(c);
@@ -180,6 +188,7 @@ static void lose_step(struct client *c)
 	client_error(c, "null", NULL, "bad_frame", "the length of a frame is 0 or above 16777216 bytes",
 		     "a frame is a length of four bytes, the highest first, and so many bytes of JSON");
 	c->last_words = true;
+	c->moved_at = c->server->now;
 }
 
 /* Serve the whole frames at data; returns how many bytes they were. */
@@ -252,6 +261,7 @@ static void end_if_unasked(struct live *l)
 static void client_ended(struct client *c)
 {
 	c->ended = true;
+	c->moved_at = c->server->now;
 	/* A pipe's end is reported for as long as the pipe is asked. */
 	if (c->out.fd >= 0)
 		source_close(c->server, &c->in);
@@ -297,7 +307,15 @@ void client_go_on(struct client *c)
 
 void client_hung_up(struct client *c)
 {
+	if (c->dropped)
+		return;
 	/* Both ways of a socket are dead; what it had sent before is read first. */
-	if (!c->dropped && c->out_end.fd < 0 && (c->ended || c->last_words || client_full(c)))
+	if (c->out_end.fd < 0 && (c->ended || c->last_words || client_full(c))) {
 		client_drop(c);
+	} else if (c->in.fd >= 0 && !c->in.events) {
+		/* A pipe's end, behind requests that are not read while the queue is full. */
+		source_mute(c->server, &c->in);
+		c->hung_up = true;
+		c->moved_at = c->server->now;
+	}
 }

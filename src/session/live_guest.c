@@ -458,8 +458,12 @@ void live_channel(struct live *l, uint32_t events)
 	/* Frames that came before the client's queue was full. */
 	if (l->inbox.len)
 		guest_take(l, NULL, 0);
-	if (!listens(l) || (l->client && client_full(l->client)))
+	if (!listens(l))
 		return;
+	if (l->client && client_full(l->client)) {
+		live_want(l);
+		return;
+	}
 	n = receive(l, &rider);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

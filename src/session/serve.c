@@ -216,6 +216,9 @@ static void serve_time(struct server *sv)
 	for (size_t i = 0; i < sv->n_slots; i++)
 		if (sv->slots[i].live && sv->now >= sv->slots[i].wake)
 			live_tick(sv->slots[i].live);
+	for (struct client *c = sv->clients; c; c = c->next)
+		if (sv->now >= client_deadline(c))
+			client_drop(c);
 }
 
 static void bury_lives(struct server *sv)
@@ -273,6 +276,9 @@ static int time_left(const struct server *sv)
 	for (size_t i = 0; i < sv->n_slots; i++)
 		if (sv->slots[i].wake < at && sv->slots[i].live)
 			at = sv->slots[i].wake;
+	for (const struct client *c = sv->clients; c; c = c->next)
+		if (client_deadline(c) < at)
+			at = client_deadline(c);
 	if (at == NEVER)
 		return -1;
 	at = at > sv->now ? (at - sv->now + 999) / 1000 : 0;

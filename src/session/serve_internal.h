@@ -34,6 +34,7 @@
 #define SERVE_HANGUP_MS 500		/* from the end of a guest's channel to its own */
 #define SERVE_REQUEST_MS 60000		/* for requests other than run, where limits.wall is none */
 #define SERVE_MEMORY_NEAR (2u << 20)	/* below the limit: the kernel counts in batches */
+#define SERVE_STUCK_MS 10000		/* a client that asks nothing more and does not take what it asked for */
 #define SERVE_END_MS 5000		/* for all jails to be gone at the end */
 #define NEVER UINT64_MAX
 
@@ -126,8 +127,10 @@ struct client {
 	bool greeted;
 	bool at_end;			/* its end was read, perhaps not all before it was served */
 	bool ended;			/* nothing more comes from it */
+	bool hung_up;			/* nobody is left who could ask */
 	bool more;			/* frames wait for the next turn */
 	unsigned int opens;		/* in this turn */
+	uint64_t moved_at;		/* when it last took something, or asked its last */
 	bool dropped;			/* to be freed at the end of this turn */
 	bool last_words;		/* what is queued is sent, then it is dropped */
 	unsigned int lives;
@@ -139,6 +142,8 @@ void client_hung_up(struct client *c);
 void client_go_on(struct client *c);
 void client_flush(struct client *c);
 bool client_full(const struct client *c);
+/* When one that is ending is given up, NEVER for any other. */
+uint64_t client_deadline(const struct client *c);
 /* Its sessions end; it is freed at the end of the turn. */
 void client_drop(struct client *c);
 void client_free(struct client *c);
