@@ -46,7 +46,7 @@ static void unlisten(struct sock_filter *insns, size_t n)
 
 static void say_ready(void)
 {
-	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .step = PY_VERSION };
+	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .step = PY_VERSION, .at_us = io_now_us() };
 
 	/* write works under every filter; a socket call might not. */
 	if (write(WIRE_SYNC_FD, &ready, sizeof(ready)) != (ssize_t)sizeof(ready))

@@ -34,7 +34,7 @@ static void futex_wait(uint32_t *word, uint32_t value)
 
 static bool send_listener(int fd)
 {
-	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .notify = 1, .step = PY_VERSION };
+	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .notify = 1, .step = PY_VERSION, .at_us = io_now_us() };
 	struct iovec iov = { .iov_base = &ready, .iov_len = sizeof(ready) };
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(_Alignof(struct cmsghdr)))) = { 0 };
 	struct msghdr msg = {

@@ -182,12 +182,13 @@ static unsigned int busy_cpus(const struct session *s)
 	return held && share < online ? share : online;
 }
 
-static void become_ready(struct session *s, uint64_t now)
+/* The program's time begins when the guest says so; nothing untrusted has run by then, and its word is bounded. */
+static void become_ready(struct session *s, uint64_t at, uint64_t now)
 {
 	static const struct jail_usage nothing;
 
 	s->ready = true;
-	s->ready_at = now;
+	s->ready_at = at < s->started_at || at > now ? now : at;
 	base_closep(&s->handover.sync[0]);
 	if (s->policy->limits.cpu_ms)
 		s->n_cpus = busy_cpus(s);
@@ -219,7 +220,7 @@ static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
 	/* Without a listener (another one is above us) calls are refused all the same, but unseen. */
 	s->rep->denied_counted = n_fds == 1;
 	text_clean(ready.step, sizeof(ready.step), s->rep->python, sizeof(s->rep->python), true);
-	become_ready(s, now);
+	become_ready(s, ready.at_us, now);
 	return 0;
 }
 

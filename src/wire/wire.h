@@ -55,6 +55,7 @@ struct wire_ready {
 	uint32_t notify;	/* 1: one descriptor rides along, the listener */
 	int32_t error;		/* errno of a step that failed, 0 = ready */
 	char step[60];		/* which one; without an error the interpreter's version, such as "3.11.2" */
+	uint64_t at_us;		/* CLOCK_MONOTONIC when it was sent: the host may look later */
 };
 
 enum wire_outcome {
