@@ -13,13 +13,14 @@
 /* ---- the module _smoljail ------------------------------------------------ */
 
 /* C's own buffers, of extension modules that print. */
-static PyObject *flush_stdio(PyObject *self, PyObject *none)
+static PyObject *flush_stdio(PyObject *self, PyObject *no_args)
 {
-	(void)self, (void)none;
-	Py_BEGIN_ALLOW_THREADS
+	PyThreadState *state = PyEval_SaveThread();
+
+	(void)self, (void)no_args;
 	fflush(NULL);
-	Py_END_ALLOW_THREADS
-	Py_RETURN_NONE;
+	PyEval_RestoreThread(state);
+	return none();
 }
 
 static PyMethodDef methods[] = {

@@ -11,16 +11,23 @@
 #define SESSION_PACKAGE "smoljail_guest"	/* src/guest/py, in the root's standard library */
 #define SESSION_FRAME_MAX (16u << 20)		/* bytes; docs/protocol.md, "Frame" */
 
+/* Py_RETURN_NONE as a function: tools that read C without Python's headers see that it returns. */
+static inline PyObject *none(void)
+{
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
 /* ---- frames on the channel (session_channel.c) ----------------------- */
 
 int channel_init(void);
 /* One payload; EOFError when the host is gone, KeyboardInterrupt when a step is to stop. */
-PyObject *channel_read(PyObject *self, PyObject *none);
+PyObject *channel_read(PyObject *self, PyObject *no_args);
 /* One frame, whole, whichever thread calls; ValueError above the limit. */
 PyObject *channel_write(PyObject *self, PyObject *payload);
 PyObject *channel_limit(PyObject *self, PyObject *bytes);
 /* True in a child that fork() made: it has no channel. */
-PyObject *channel_lost(PyObject *self, PyObject *none);
+PyObject *channel_lost(PyObject *self, PyObject *no_args);
 
 /* ---- running, and SIGINT (session_run.c) ------------------------------ */
 

@@ -32,6 +32,7 @@ static struct {
 static ssize_t wait_for_bytes(void *data, size_t size)
 {
 	for (;;) {
+		PyThreadState *state;
 		ssize_t n;
 		int error;
 
@@ -39,10 +40,10 @@ static ssize_t wait_for_bytes(void *data, size_t size)
 			PyErr_SetNone(PyExc_KeyboardInterrupt);
 			return -1;
 		}
-		Py_BEGIN_ALLOW_THREADS
+		state = PyEval_SaveThread();
 		n = read(WIRE_CHANNEL_FD, data, size);
 		error = errno;
-		Py_END_ALLOW_THREADS
+		PyEval_RestoreThread(state);
 		if (n > 0)
 			return n;
 		if (n == 0 || error != EINTR) {
@@ -110,11 +111,11 @@ static PyObject *read_frame(void)
 	return steal_ptr(channel.body);
 }
 
-PyObject *channel_read(PyObject *self, PyObject *none)
+PyObject *channel_read(PyObject *self, PyObject *no_args)
 {
 	PyObject *frame;
 
-	(void)self, (void)none;
+	(void)self, (void)no_args;
 	if (channel.lost || channel.reading) {
 		PyErr_SetString(PyExc_EOFError, channel.lost ? "a child has no channel" : "the channel is being read");
 		return NULL;
@@ -165,6 +166,7 @@ static int write_frame(const char *data, size_t len)
 
 PyObject *channel_write(PyObject *self, PyObject *payload)
 {
+	PyThreadState *state;
 	size_t len;
 	int r;
 
@@ -176,12 +178,12 @@ PyObject *channel_write(PyObject *self, PyObject *payload)
 		return PyErr_Format(PyExc_ValueError, "a frame of %zu bytes, where at most %zu are allowed", len, channel.limit);
 	if (channel.lost)
 		return PyErr_Format(PyExc_EOFError, "a child has no channel");
-	Py_BEGIN_ALLOW_THREADS
+	state = PyEval_SaveThread();
 	r = write_frame(PyBytes_AS_STRING(payload), len);
-	Py_END_ALLOW_THREADS
+	PyEval_RestoreThread(state);
 	if (r < 0)
 		return PyErr_Format(PyExc_EOFError, "the session's channel: %s", strerror(-r));
-	Py_RETURN_NONE;
+	return none();
 }
 
 PyObject *channel_limit(PyObject *self, PyObject *bytes)
@@ -193,7 +195,7 @@ PyObject *channel_limit(PyObject *self, PyObject *bytes)
 		return NULL;
 	if (limit > 0 && limit < SESSION_FRAME_MAX)
 		channel.limit = limit;
-	Py_RETURN_NONE;
+	return none();
 }
 
 /* ---- children ------------------------------------------------------------ */
@@ -205,9 +207,9 @@ static void in_child(void)
 	close(WIRE_CHANNEL_FD);
 }
 
-PyObject *channel_lost(PyObject *self, PyObject *none)
+PyObject *channel_lost(PyObject *self, PyObject *no_args)
 {
-	(void)self, (void)none;
+	(void)self, (void)no_args;
 	return PyBool_FromLong(channel.lost);
 }
 

@@ -37,7 +37,7 @@ static PyObject *set_budget(PyObject *self, PyObject *args)
 	guard.count = 0;
 	guard.limit = limit;
 	guard.turns = turns;
-	Py_RETURN_NONE;
+	return none();
 }
 
 /* tick(n): n operations are about to be done. */
@@ -51,7 +51,7 @@ static PyObject *tick(PyObject *self, PyObject *n)
 	guard.count += (unsigned long)add;
 	if (guard.limit && guard.count > guard.limit && guard.on_limit)
 		return PyObject_CallFunction(guard.on_limit, "s", "operations");
-	Py_RETURN_NONE;
+	return none();
 }
 
 /* turn(n) -> n + 1: one more turn of a while loop. */

@@ -31,7 +31,7 @@ static PyObject *on_sigint(PyObject *self, PyObject *args)
 		return NULL;
 	}
 	interrupt.pending = interrupt.live;
-	Py_RETURN_NONE;
+	return none();
 }
 
 static PyMethodDef on_sigint_def = {
@@ -52,13 +52,13 @@ PyObject *run_mask(PyObject *self, PyObject *on)
 {
 	(void)self;
 	if (PyThread_get_thread_ident() != interrupt.main_thread)
-		Py_RETURN_NONE;
+		return none();
 	interrupt.masked = PyObject_IsTrue(on) == 1;
 	if (!interrupt.masked && run_take_interrupt()) {
 		PyErr_SetNone(PyExc_KeyboardInterrupt);
 		return NULL;
 	}
-	Py_RETURN_NONE;
+	return none();
 }
 
 /* ---- between the borders ------------------------------------------------- */

@@ -68,7 +68,7 @@ def _send(found):
     if kept:
         data = {mime: binascii.b2a_base64(raw, newline=False).decode() for mime, raw in kept.items()}
         try:
-            _sent += channel.send_in_step({"type": "display", "mime": next(iter(kept)), "data": data})
+            _sent += channel.send_in_step({"type": "display", "data": data})
         except ValueError:
             print("display: larger than a message may be, left out", file=sys.stderr)
 
