@@ -68,7 +68,7 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
 .PHONY: all tests deps bench-deps fuzz-deps vm-deps quickstart check lint objects check-asan asan-tests cover fuzz fuzz-bins \
-	bench install clean help
+	bench install wheel clean help
 .DELETE_ON_ERROR:
 
 all: $(BUILD)/smoljail $(BUILD)/libsmoljail.so $(ROOT_STAMP) ## build everything into build/ (default)
@@ -216,6 +216,9 @@ install: all ## install under PREFIX (/usr/local), into DESTDIR when given
 	install -m 644 policies/*.json $(D)/share/smoljail/policies/
 	install -m 644 docs/*.1 $(D)/share/man/man1/
 	install -m 644 docs/*.5 $(D)/share/man/man5/
+
+wheel: all ## Python package that carries the program and the root, in build/dist
+	$(Q)$(PYTHON) src/python/backend.py --bundle $(BUILD) --out $(BUILD)/dist
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD) $(BUILD)-lint $(BUILD)-asan $(BUILD)-cover $(BUILD)-fuzz

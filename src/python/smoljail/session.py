@@ -157,7 +157,7 @@ class Session(BaseSession):
             print(s.run("1 + 1").value)
 
     Args:
-        policy: name of a shipped policy, or a policy as a dict (smoljail-policy(5)).
+        policy: name of a shipped policy, or a policy as a dict (smoljail-policy(5)); None for the server's own.
         timeout: seconds that a step may take, time spent in tools not counted; float("inf") for no limit. The
             policy's limits.wall otherwise.
         memory: bytes, or text such as "512M".
