@@ -127,7 +127,7 @@ static int build_doc(const struct msg *m, const char *name, json_t **ret, struct
 	_cleanup_json_ json_t *doc = NULL, *packages = NULL;
 	int r;
 
-	if (msg_json(m, "policy") && !name)
+	if (json_is_object(msg_json(m, "policy")))
 		doc = parse_part(m, "policy", err);
 	else
 		doc = name ? json_pack("{s:s}", "extends", name) : json_object();
