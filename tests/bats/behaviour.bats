@@ -1,5 +1,5 @@
-#!/usr/bin/env bats
 # behaviour.bats - what programs do inside is what they do outside, and the verdict says what happened
+# bats file_tags=behaviour
 
 load helpers
 
