@@ -17,8 +17,8 @@ FUZZ_TIME ?= 30
 # What building and testing need, by Debian's names. PYTHON stands for the
 # version behind python3, such as python3.11 (tools/install-packages).
 DEPS = build-essential pkg-config python3 python3-dev python3-pip \
-	libseccomp-dev libcap-dev libnl-3-dev libnl-route-3-dev libjansson-dev libmd-dev \
-	zlib1g-dev libexpat1-dev busybox-static tzdata \
+	libseccomp-dev libnl-3-dev libnl-route-3-dev libjansson-dev libmd-dev \
+	patchelf busybox-static tzdata \
 	bats jq util-linux cppcheck shellcheck mandoc libPYTHON-testsuite
 BENCH_DEPS = hyperfine bubblewrap firejail
 FUZZ_DEPS = clang libclang-rt-dev
@@ -47,7 +47,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE= -Isrc -fPIC -fvisibility=hidden -ffunctio
 	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(WERROR) $(HARDEN) $(SAN) \
 	-DSMOLJAIL_VERSION='"$(VERSION)"' -DSMOLJAIL_LIBDIR='"$(PREFIX)/lib/smoljail"' $(CFLAGS)
 ALL_LDFLAGS = $(HARDEN_LD) -Wl,--gc-sections -Wl,--build-id $(SAN) $(LDFLAGS)
-LIBS = -lseccomp -lcap -lnl-route-3 -lnl-3 -ljansson -lmd
+LIBS = -lseccomp -lnl-route-3 -lnl-3 -ljansson -lmd
 
 # ---- objects -------------------------------------------------------------
 
@@ -107,12 +107,15 @@ $(BUILD)/libsmoljail.so: $(LIB_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libsmoljail.so.$(SOVERSION) -Wl,-z,defs -o $@ $^ $(LIBS)
 
-# libpython is inside, libc is not: extension modules have to be loaded. At a
-# fixed address: the guest's memory belongs to the untrusted program anyway, so
-# moving it about protects nothing and costs every start half a millisecond.
-$(BUILD)/smoljail-guest: $(GUEST_OBJ) tools/python-flags
+# Its references to the C API are the interpreter's to satisfy: see src/guest/start.c.
+$(BUILD)/libsmoljail-guest.so: $(GUEST_OBJ)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -no-pie -o $@ $(GUEST_OBJ) -l:libmd.a $(shell $(PYTHON) tools/python-flags libs)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
+
+# The system's interpreter, with our library added to what it needs.
+$(BUILD)/smoljail-guest: $(BUILD)/libsmoljail-guest.so tools/python-flags
+	$(call say,GUEST,$@)
+	$(Q)patchelf --add-needed $(<F) --output $@ $(shell $(PYTHON) tools/python-flags program)
 
 $(ROOT_STAMP): $(BUILD)/smoljail-guest $(shell find rootfs src/guest/py -type f 2>/dev/null) \
 		src/python/smoljail/_values.py
@@ -205,7 +208,7 @@ D = $(DESTDIR)$(PREFIX)
 install: all ## install under PREFIX (/usr/local), into DESTDIR when given
 	install -d $(D)/bin $(D)/lib/smoljail $(D)/include $(D)/share/smoljail/policies $(D)/share/man/man1 $(D)/share/man/man5
 	install -m 755 $(BUILD)/smoljail $(D)/bin/
-	install -m 755 $(BUILD)/smoljail-guest $(D)/lib/smoljail/
+	install -m 755 $(BUILD)/smoljail-guest $(BUILD)/libsmoljail-guest.so $(D)/lib/smoljail/
 	rm -rf $(D)/lib/smoljail/rootfs
 	cp -R --preserve=mode,timestamps,links $(BUILD)/rootfs $(D)/lib/smoljail/
 	install -m 644 $(BUILD)/libsmoljail.a $(D)/lib/

@@ -122,10 +122,11 @@ def find_program(name, package):
     return path
 
 
-def needed_libraries(binaries):
-    """Name -> path of every shared library that the files need, their libraries included."""
+def needed_libraries(binaries, beside):
+    """Name -> path of every shared library that the files need, their libraries included; `beside` is looked at first."""
     found = {}
-    for line in subprocess.run(["ldd", *binaries], capture_output=True, text=True).stdout.splitlines():
+    env = {**os.environ, "LD_LIBRARY_PATH": beside}
+    for line in subprocess.run(["ldd", *binaries], capture_output=True, text=True, env=env).stdout.splitlines():
         name, arrow, where = line.strip().partition(" => ")
         if arrow and where.startswith("not found"):
             raise Trouble("the shared library %s is missing on this system: install its package" % name)
@@ -146,7 +147,7 @@ def system_library(name, folder):
 def add_libraries(tree, guest):
     dynload = tree.path(STDLIB + "/lib-dynload")
     modules = sorted(os.path.join(dynload, name) for name in os.listdir(dynload))
-    libraries = needed_libraries([guest] + modules)
+    libraries = needed_libraries([guest] + modules, os.path.dirname(os.path.abspath(guest)))
     folder = os.path.dirname(os.path.realpath(libraries["libc.so.6"]))
     for name in WHEEL_LIBRARIES + WHEEL_LIBRARIES_IF_THERE:
         path = libraries.get(name) or system_library(name, folder)

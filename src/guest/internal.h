@@ -52,7 +52,9 @@ int courier_start(struct courier *c);
 /* Send "ready" with the listener, or nothing when fd is -1. Returns when the thread is gone: was it sent? */
 bool courier_finish(struct courier *c, int fd);
 
-/* ---- what runs (exec.c, python.c, plain.c) -------------------------- */
+/* ---- what runs (main.c, exec.c, python.c, plain.c) ------------------ */
+
+int guest_main(int argc, char **argv);
 
 /* PATH lookup and execve; exits 126 or 127. */
 _noreturn_ void guest_exec(const struct guest *g);

@@ -1,5 +1,5 @@
 /*
- * main.c - one binary, two roles: a jailed program's start, or plain Python
+ * main.c - one program, two roles: a jailed program's start, or plain Python
  *
  * Runs as: the jail's user, inside the jail; started by init or by the program itself
  * Trusts: argv[0] only to choose the role; neither role has more rights than the other
@@ -17,7 +17,7 @@ static bool is_jailed_start(const char *argv0)
 	return strcmp(slash ? slash + 1 : argv0, GUEST_NAME) == 0;
 }
 
-int main(int argc, char **argv)
+int guest_main(int argc, char **argv)
 {
 	struct guest g = { 0 };
 

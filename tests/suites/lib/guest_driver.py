@@ -67,7 +67,7 @@ class Guest:
                     os.dup2(fd, number)
                 os.closerange(len(fds), 4096)
                 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-                os.execve(GUEST, ["smoljail-guest"], env)
+                os.execve(GUEST, ["smoljail-guest"], {**env, "LD_LIBRARY_PATH": os.path.dirname(GUEST)})
             finally:
                 os._exit(126)
         for fd in fds[:4] + [claim]:
