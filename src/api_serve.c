@@ -22,6 +22,7 @@ int sj_server_new(const struct sj_serve *options, struct sj_server **ret, struct
 		.policy = options->policy ? options->policy : DEFAULT_POLICY, .socket = options->socket,
 		.in = options->in, .out = options->out, .max_sessions = options->max_sessions,
 		.idle_ms = options->idle_ms, .allow_loosen = options->allow_loosen,
+		.confine = options->confine,
 		.uids = options->allow_uids, .n_uids = options->n_allow_uids, .packages = options->packages,
 	};
 	struct server *server;

@@ -145,6 +145,7 @@ struct sj_serve {
 	unsigned int max_sessions;	/* 0: 64 */
 	uint64_t idle_ms;		/* sessions without a request for so long are closed; 0: never */
 	bool allow_loosen;		/* clients may ask for more than the policy grants */
+	bool confine;			/* sj_server_run() puts the calling thread under a filter, for good */
 	const uint32_t *allow_uids;	/* users beside our own that may connect */
 	size_t n_allow_uids;
 	char *const *packages;		/* folders made by pip install --target; NULL-terminated, or NULL */

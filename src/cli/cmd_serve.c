@@ -189,7 +189,7 @@ static int parse(struct serve_args *a, char **arg)
 
 int cmd_serve(int argc, char **argv)
 {
-	struct serve_args a = { .o = { .in = STDIN_FILENO, .out = STDOUT_FILENO } };
+	struct serve_args a = { .o = { .in = STDIN_FILENO, .out = STDOUT_FILENO, .confine = true } };
 	struct sj_server *server = NULL;
 	struct sj_err err = { 0 };
 	int r = parse(&a, argv + 1);

@@ -303,8 +303,10 @@ static bool finished(const struct server *sv)
 int server_run(struct server *sv, struct sj_err *err)
 {
 	struct epoll_event events[SERVE_EVENTS];
-	int n;
+	int n = sv->opt.confine ? serve_confine(sv, err) : 0;
 
+	if (n < 0)
+		return n;
 	while (!finished(sv)) {
 		n = epoll_wait(sv->epoll, events, SERVE_EVENTS, time_left(sv));
 		if (n < 0 && errno != EINTR)

@@ -324,6 +324,8 @@ struct server {
 #define SERVE_PACKAGES_MAX 32
 /* --packages as settings of a policy; returns how many. */
 size_t server_package_sets(const struct server *sv, struct policy_set sets[SERVE_PACKAGES_MAX]);
+/* For good, this process and its children (serve_confine.c). */
+int serve_confine(const struct server *sv, struct sj_err *err);
 void server_end(struct server *sv);	/* close every session and stop */
 int door_open(struct server *sv, struct sj_err *err);
 void door_knock(struct server *sv);

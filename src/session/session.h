@@ -94,6 +94,7 @@ struct serve_options {
 	unsigned int max_sessions;	/* 0: the default */
 	uint64_t idle_ms;		/* a session without a request for so long is closed; 0: never */
 	bool allow_loosen;
+	bool confine;			/* server_run() gives up, for good, what a server does not need */
 	const uint32_t *uids;		/* users beside our own that may connect */
 	size_t n_uids;
 	char *const *packages;		/* host folders; sessions get them all unless they name some */

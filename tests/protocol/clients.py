@@ -278,3 +278,13 @@ def test_wrong_use():
                     ["--socket"], ["--nonsense"], ["extra"], ["--policy", "nonsense"], ["--socket", "/nowhere/s"], ["--socket", "/tmp/" + "x" * 200]):
         r = subprocess.run([SMOLJAIL, "serve", *options], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
         assert r.returncode == 2 and r.stderr.startswith("smoljail:") and not r.stdout, (options, r)
+
+
+def test_the_server_confines_itself():
+    with Server() as (server, c):
+        fields = dict(line.split(":", 1) for line in open(f"/proc/{server.process.pid}/status") if ":" in line)
+        assert fields["Seccomp"].strip() == "2" and fields["NoNewPrivs"].strip() == "1", fields
+        # A jail's own refusals come out, and are reported, as without it.
+        r = c.run(c.session(), "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n(libc.ptrace(0, 0, 0, 0), ctypes.get_errno())")
+        assert r["value"] == {"__type__": "tuple", "data": [-1, 1]}, r
+        assert not r["denied"] or r["denied"][0]["syscall"] == "ptrace", r
