@@ -308,19 +308,20 @@ static void answer_lost(struct live *l)
 		return;
 	} else if (l->violated) {
 		client_error(l->client, asked ? l->id : "null", l->name, "violation", l->why, "open a new session");
+	} else if (asked && l->after == AFTER_END) {
+		client_error(l->client, l->id, l->name, "shutting_down", "the session is closed", NULL);
 	} else if (asked && l->sent) {
 		client_error(l->client, l->id, l->name, "lost", "the interpreter ended while it worked on this",
 			     "the session goes on with a fresh one");
 	} else if (!asked && l->after != AFTER_END) {
 		client_error(l->client, "null", l->name, "lost", "the interpreter ended between two steps",
 			     "the session goes on with a fresh one");
-	} else if (asked && l->fresh && l->after != AFTER_END) {
+	} else if (asked && l->fresh) {
 		say_end(l, end, sizeof(end));
 		client_error(l->client, l->id, l->name, "setup", end, "see whether a tool of kind \"source\" ends it");
-	} else if (asked) {
-		l->asked = l->after == AFTER_END ? ASKED_NOTHING : asked;
-		if (!l->asked)
-			client_error(l->client, l->id, l->name, "shutting_down", "the session is closed", NULL);
+	} else {
+		/* It was not sent yet: a fresh interpreter gets it. */
+		l->asked = asked;
 	}
 }
 

@@ -102,7 +102,7 @@ static void send_settings(struct live *l)
 
 	out_begin(&o, &l->outbox.b, "limits", NULL);
 	out_raw(&o, NULL, &(struct wire_span){ l->settings, strlen(l->settings) });
-	out_int(&o, "frame", l->frame_max);
+	out_int(&o, "frame", l->guest_frame_max);
 	live_send(l, &o);
 }
 
@@ -156,8 +156,8 @@ static void on_display(struct live *l, const struct msg *m)
 	struct out o;
 
 	json_object_foreach(data, mime, value) {
-		if (!json_is_string(value)) {
-			live_violation(l, "display with data that is no text");
+		if (!json_is_string(value) || strlen(mime) > SERVE_MIME_MAX) {
+			live_violation(l, "display with data that is no text, or a type that is none");
 			return;
 		}
 		first = first ? first : mime;
@@ -392,7 +392,7 @@ static size_t take_frames(struct live *l, const char *data, size_t len)
 	size_t used = 0, n = 0;
 
 	while (listens(l) && !(l->client && client_full(l->client))) {
-		int r = wire_frame_peek(data + used, len - used, l->frame_max, &n);
+		int r = wire_frame_peek(data + used, len - used, l->guest_frame_max, &n);
 
 		if (r < 0)
 			live_violation(l, "the guest sent a frame of an illegal length");

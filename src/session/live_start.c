@@ -181,6 +181,7 @@ int live_start(struct live *l, struct sj_err *err)
 
 	l->phase = PHASE_STARTING;
 	l->ready = l->exited = l->gone = l->hung_up = false;
+	l->why[0] = '\0';
 	l->kill_at = 0;
 	l->sample_at = NEVER;
 	l->seen = (struct jail_usage){ 0 };
@@ -284,6 +285,7 @@ int live_new(struct client *c, const char *name, struct policy *policy, char *se
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	snprintf(l->open_id, sizeof(l->open_id), "%s", id);
 	l->frame_max = l->policy->limits.frame ? l->policy->limits.frame : WIRE_FRAME_MAX;
+	l->guest_frame_max = l->frame_max < SERVE_GUEST_FRAME_MAX ? l->frame_max : SERVE_GUEST_FRAME_MAX;
 	take_slot(l);
 	r = prep_build(&l->prep, &run, err);
 	if (r == 0)

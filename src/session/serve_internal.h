@@ -17,6 +17,8 @@
 #define SERVE_EVENTS 64			/* taken from the kernel in one turn */
 #define SERVE_CHUNK (64u << 10)		/* of one read */
 #define SERVE_READS 4			/* of one descriptor in one turn */
+#define SERVE_GUEST_FRAME_MAX (WIRE_FRAME_MAX - (64u << 10)) /* what it holds goes to the client with more around it */
+#define SERVE_MIME_MAX 128
 #define SERVE_LAST_READS 300		/* of a channel whose guest has ended: one frame and a bit */
 #define SERVE_FRAMES 64			/* of one client in one turn */
 #define SERVE_CLIENTS_MAX 256u
@@ -210,7 +212,7 @@ struct live {
 	struct denied denied;
 	struct session_report *rep;
 	char *settings, *tools;		/* JSON text of the `limits` message's members; of the list of tools */
-	size_t frame_max;
+	size_t frame_max, guest_frame_max;	/* to the guest, and from it */
 
 	enum phase phase;
 	enum after after;

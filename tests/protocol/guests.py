@@ -145,6 +145,17 @@ def test_large_displays_while_nobody_reads():
         assert rss < 500 << 20, rss
 
 
+def test_frames_as_large_as_may_be():
+    with Server() as (_, c):
+        s, big = c.session(), 16777216 - 65536
+        head, tail = '{"type":"done","status":"ok","value":"', '"}'
+        text = f"b'{head}' + b'x' * (%d - {len(head) + len(tail)}) + b'{tail}'"
+        c.run(s, FIND + f"frame({text % big})\ntime.sleep(0.3)")
+        s = c.session()
+        assert c.run(s, FIND + f"frame({text % (big + 1)})\ntime.sleep(5)")["status"] == "violation"
+    ends("frame({'type': 'display', 'data': {'x' * 1000: ''}})")
+
+
 def test_garbage_on_standard_output():
     seen = attack("import sys\nos.write(1, struct.pack('>I', 5) + b'{\"type\":\"result\"}' + bytes(range(128)))\n1")
     assert seen[-1]["status"] == "ok" and seen[-1]["value"] == 1, seen

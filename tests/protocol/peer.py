@@ -48,6 +48,7 @@ class Peer:
         while True:
             if len(self.pending) >= 4:
                 length = struct.unpack(">I", self.pending[:4])[0]
+                assert 0 < length <= 16777216, length
                 if len(self.pending) >= 4 + length:
                     body, self.pending = self.pending[4:4 + length], self.pending[4 + length:]
                     return json.loads(body)
