@@ -64,8 +64,6 @@ def open_fields(policy: Union[str, Mapping[str, Any], None], timeout: Optional[f
         changed["wall"] = milliseconds(timeout) if timeout != float("inf") else "none"
     if memory is not None:
         changed["memory"] = str(memory)
-    if isinstance(policy, str) and (changed or env or packages):
-        policy = {"extends": policy}        # changes make one document with it
     fields: Message = {
         "session": name, "policy": dict(policy) if isinstance(policy, Mapping) else policy, "limits": changed or None,
         "imports": None if imports is None else list(imports), "guard": guard, "env": dict(env) if env else None,
