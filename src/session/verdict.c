@@ -284,7 +284,8 @@ static void say_disk(const struct verdict_in *in, char *ret, size_t len)
 
 	policy_format_size(in->policy->files.work.size, work, sizeof(work));
 	policy_format_size(in->policy->files.tmp.size, tmp, sizeof(tmp));
-	snprintf(ret, len, "disk full (work folder %s, /tmp %s)", work, tmp);
+	snprintf(ret, len, "disk full (work folder %s and %llu files, /tmp %s and %llu files)", work,
+		 (unsigned long long)in->policy->files.work.inodes, tmp, (unsigned long long)in->policy->files.tmp.inodes);
 }
 
 static void say_signal(const struct verdict_in *in, char *ret, size_t len)

@@ -15,7 +15,8 @@
 
 static struct policy policy = {
 	.limits = { .memory = 256u << 20, .pids = 64, .wall_ms = 2000, .cpu_ms = 1500, .output = 1u << 20, .file_size = 64u << 20 },
-	.files = { .root = (char *)"python", .work = { .size = 256u << 20 }, .tmp = { .size = 64u << 20 } },
+	.files = { .root = (char *)"python", .work = { .size = 256u << 20, .inodes = 16384 },
+		   .tmp = { .size = 64u << 20, .inodes = 4096 } },
 };
 
 /* One situation; what is not named is 0: a Python program that ended by itself with status 0. */
@@ -120,7 +121,7 @@ static const struct situation situations[] = {
 	{ .name = "forks refused, and all well", .pids_hits = 1, .status = STATUS_OK },
 
 	{ .name = "no space left", UNCAUGHT("OSError", "[Errno 28] No space left on device"), .status = STATUS_DISK_LIMIT,
-	  .exit_code = 1, .exit_status = 1, .reason = "disk full (work folder 256M, /tmp 64M)" },
+	  .exit_code = 1, .exit_status = 1, .reason = "disk full (work folder 256M and 16384 files, /tmp 64M and 4096 files)" },
 	{ .name = "a database in a full folder", UNCAUGHT("sqlite3.OperationalError", "database or disk is full"),
 	  .disk_full = true, .status = STATUS_DISK_LIMIT, .exit_code = 1, .exit_status = 1 },
 	{ .name = "a full folder and another mistake", UNCAUGHT("TypeError", "x"), .disk_full = true, OWN_FAILURE },
