@@ -80,9 +80,16 @@ print(any(b"canary-4711" in open(p,"rb").read() for p in glob.glob("/proc/[0-9]*
 	[[ $stdout =~ EPERM|ENOSYS|EACCES|ENOENT ]] || fail_with setns
 }
 
-@test "a new user namespace is also refused without the filter's help" {
-	jail -c 'print(1)'
-	is "$(report '.isolation | index("userns") != null')" true
+@test "a new user namespace is also refused without the filter's help: the jail's own limit is 0" {
+	"$SMOLJAIL" run -c 'print(1, flush=True); import time; time.sleep(30)' >out.txt &
+	local pid=$! limit
+	for _ in $(seq 50); do [ -s out.txt ] && break; sleep 0.1; done
+	pid=$(tr -d ' ' </proc/$pid/task/$pid/children)
+	pid=$(tr -d ' ' <"/proc/$pid/task/$pid/children")
+	limit=$(nsenter -U --preserve-credentials -t "$pid" cat /proc/sys/user/max_user_namespaces)
+	kill %1
+	wait %1 || true
+	is "$limit" 0
 	[ "$(cat /proc/sys/user/max_user_namespaces)" -gt 0 ]
 }
 
