@@ -124,7 +124,7 @@ def test_environment():
 
 
 def test_socket_mode_and_strangers():
-    with tempfile.TemporaryDirectory() as folder, SocketServer(folder) as server:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, SocketServer(folder) as server:  # a stranger must get there
         assert stat.S_IMODE(os.stat(server.path).st_mode) == 0o600
         one, two = server.connect(), server.connect()
         s = one.session(session="mine")
