@@ -17,7 +17,8 @@
 
 #define STRINGIFY(x) #x
 #define NUMBER(x) STRINGIFY(x)
-#define STDLIB "/usr/lib/python" NUMBER(PY_MAJOR_VERSION) "." NUMBER(PY_MINOR_VERSION)
+#define PREFIX "/usr"
+#define STDLIB PREFIX "/lib/python" NUMBER(PY_MAJOR_VERSION) "." NUMBER(PY_MINOR_VERSION)
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -107,7 +108,11 @@ static void set_paths(PyConfig *c, const struct wire_boot_view *boot)
 	must(PyConfig_SetBytesString(c, &c->program_name, GUEST_EXECUTABLE));
 	must(PyConfig_SetBytesString(c, &c->executable, GUEST_EXECUTABLE));
 	must(PyConfig_SetBytesString(c, &c->base_executable, GUEST_EXECUTABLE));
-	/* prefix and home stay unset: with them CPython 3.11 forgets where its library is, and os has no __file__. */
+	/* With each of these set the interpreter does not search for them, which takes it twenty calls and a script. */
+	must(PyConfig_SetBytesString(c, &c->prefix, PREFIX));
+	must(PyConfig_SetBytesString(c, &c->exec_prefix, PREFIX));
+	must(PyConfig_SetBytesString(c, &c->base_prefix, PREFIX));
+	must(PyConfig_SetBytesString(c, &c->base_exec_prefix, PREFIX));
 	c->module_search_paths_set = 1;
 	append_pythonpath(&c->module_search_paths);
 	append(&c->module_search_paths, STDLIB);
@@ -124,6 +129,39 @@ static void preinitialize(void)
 	PyPreConfig_InitPythonConfig(&pre);
 	pre.parse_argv = 0;
 	must(Py_PreInitialize(&pre));
+}
+
+/*
+ * What the search that was saved would have left behind: where frozen modules have
+ * their sources. Those that start-up has imported already are told one by one.
+ */
+static int name_library(void)
+{
+	static const struct {
+		const char *module, *file;
+	} early[] = {
+		{ "abc", "abc.py" },
+		{ "codecs", "codecs.py" },
+		{ "io", "io.py" },
+		{ "encodings", "encodings/__init__.py" },
+		{ "encodings.aliases", "encodings/aliases.py" },
+		{ "encodings.utf_8", "encodings/utf_8.py" },
+	};
+	PyObject *dir = PyUnicode_FromString(STDLIB), *folder = Py_BuildValue("[s]", STDLIB "/encodings"), *module = NULL;
+	char path[sizeof(STDLIB) + 32];
+	int r = dir && folder ? PySys_SetObject("_stdlib_dir", dir) : -1;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(early); i++) {
+		module = PyImport_AddModule(early[i].module);
+		snprintf(path, sizeof(path), "%s/%s", STDLIB, early[i].file);
+		r = module ? PyModule_AddStringConstant(module, "__file__", path) : -1;
+	}
+	/* A package finds its other modules there. */
+	module = r == 0 ? PyImport_AddModule("encodings") : NULL;
+	r = module ? PyObject_SetAttrString(module, "__path__", folder) : -1;
+	Py_XDECREF(dir);
+	Py_XDECREF(folder);
+	return r;
 }
 
 static void initialize(const struct wire_boot_view *boot)
@@ -147,6 +185,8 @@ static void initialize(const struct wire_boot_view *boot)
 	set_argv(&c, boot);
 	must(Py_InitializeFromConfig(&c));
 	PyConfig_Clear(&c);
+	if (name_library() < 0)
+		fail_python("cannot name its library");
 }
 
 /* ---- after initialisation ------------------------------------------------ */
