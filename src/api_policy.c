@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "filter/filter.h"
 #include "policy/policy.h"
+#include "workbench/workbench.h"
 
 const char *sj_policy_name(size_t i)
 {
@@ -30,25 +30,11 @@ int sj_policy_describe(const char *policy, char **ret, struct sj_err *err)
 	return 0;
 }
 
-/* Names of system calls are known to filter/ only. */
-static int load_checked(const char *policy, struct policy **ret, struct sj_err *err)
-{
-	_cleanup_policy_ struct policy *p = NULL;
-	_cleanup_filter_ struct filter_prog prog = { 0 };
-	int r = policy_load(policy, NULL, 0, &p, err);
-
-	if (r == 0)
-		r = filter_compile(p, false, &prog, err);
-	if (r == 0)
-		*ret = steal_ptr(p);
-	return r;
-}
-
 int sj_policy_show(const char *policy, bool expanded, char **ret, struct sj_err *err)
 {
 	_cleanup_policy_ struct policy *p = NULL;
 	char *text;
-	int r = load_checked(policy, &p, err);
+	int r = workbench_load(policy, &p, err);
 
 	if (r < 0)
 		return r;
@@ -62,7 +48,7 @@ int sj_policy_show(const char *policy, bool expanded, char **ret, struct sj_err 
 int sj_policy_check(const char *policy, sj_policy_note_fn *fn, void *arg, size_t *ret_notes, struct sj_err *err)
 {
 	_cleanup_policy_ struct policy *p = NULL;
-	int r = load_checked(policy, &p, err);
+	int r = workbench_load(policy, &p, err);
 
 	if (r < 0)
 		return r;

@@ -28,6 +28,36 @@ int cli_refuse(const char *fix, const char *fmt, ...) __attribute__((format(prin
 /* What was printed must have arrived: a full disk is no success. */
 int cli_finish(int status);
 
+/* ---- smoljail policy: its verbs, of which cmd_policy.c has the table -- */
+
+#define CLI_DEFAULT_POLICY "python"
+
+int policy_list(int argc, char **argv);		/* policy_show.c */
+int policy_show(int argc, char **argv);
+int policy_check(int argc, char **argv);
+int policy_schema(int argc, char **argv);
+extern const char policy_check_details[];
+
+/* Paths and names in a policy may be anything: nothing of them reaches the terminal raw. */
+void policy_print_plain(const char *s);
+
+/* An option of a verb: sets *flag, or takes a value into *value. A list of them ends with a NULL name. */
+struct cli_option {
+	const char *name;	/* "--expand" */
+	bool *flag;
+	const char **value;
+};
+#define CLI_OPTIONS_MAX 32
+
+/*
+ * Options anywhere, all else into names (at most max). ret_rest not NULL: `--` ends them, and *ret_rest is
+ * what stands behind it, untouched where there is no `--`. Returns the number of names, or -exit status
+ * after the mistake was told.
+ */
+int cli_options(int argc, char **argv, const struct cli_option *options, const char **names, size_t max,
+		char ***ret_rest);
+bool cli_wants_help(const char *arg);
+
 /* ---- smoljail run: its options (options.c) --------------------------- */
 
 enum run_what { RUN_NOTHING, RUN_FILE, RUN_CODE, RUN_MODULE, RUN_STDIN, RUN_COMMAND };

@@ -21,13 +21,23 @@ commands() {
 	"$SMOLJAIL" help | awk '/^  [a-z]/ { print $1 }'
 }
 
+verbs() {
+	"$SMOLJAIL" policy --help | awk '/^  [a-z]/ { print $1 }'
+}
+
 @test "every command is in the manual, and no other" {
 	same "$(commands)" "$(sed -n 's/^\.Ss smoljail //p' "$DOCS/smoljail.1")"
+	same "$(verbs)" "$(section policy | sed -n 's/^\.It Cm \([a-z-]*\).*/\1/p')"
 }
 
 @test "every option in --help is in the manual, and the other way round" {
 	for command in $(commands); do
-		help=$("$SMOLJAIL" "$command" --help | sed -n -e 's/^  \(--[a-z-]*\).*/\1/p' -e '/smoljail/s/.*[a-z] \[*\(--[a-z]*\).*/\1/p')
+		if [ "$command" = policy ]; then
+			# Its options belong to its verbs, and stand in what each of them says.
+			help=$(for verb in $(verbs); do "$SMOLJAIL" policy "$verb" --help; done | grep -o -- '--[a-z][a-z-]*')
+		else
+			help=$("$SMOLJAIL" "$command" --help | sed -n -e 's/^  \(--[a-z-]*\).*/\1/p' -e '/smoljail/s/.*[a-z] \[*\(--[a-z]*\).*/\1/p')
+		fi
 		manual=$(section "$command" | grep '^\.It' | grep -o 'Fl -[a-z-]*' | sed 's/Fl /-/')
 		same "$(grep -v -e '^--help$' <<<"$help")" "$(grep -v -e '^--help$' <<<"$manual")" || { echo "$command"; return 1; }
 	done
