@@ -67,7 +67,7 @@ PROBES = $(BUILD)/tests/probe $(patsubst tests/loaders/%.c,$(BUILD)/tests/%,$(wi
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
-.PHONY: all tests deps bench-deps fuzz-deps vm-deps quickstart check lint objects check-asan asan-tests cover fuzz fuzz-bins \
+.PHONY: all tests deps bench-deps fuzz-deps vm-deps quickstart check lint objects check-asan asan-tests cover fuzz fuzz-build fuzz-bins \
 	bench install wheel clean help
 .DELETE_ON_ERROR:
 
@@ -189,10 +189,11 @@ cover: ## unit test coverage, one line a source file
 	@failed=0; $(MAKE) --no-print-directory BUILD=$(BUILD)-cover HARDEN= CFLAGS="-O0 -g" SAN=--coverage \
 		RUN_TESTS="--as root" asan-tests || failed=1; tools/cover $(BUILD)-cover; exit $$failed
 
-fuzz: ## run every fuzz target for FUZZ_TIME seconds (needs make fuzz-deps)
+fuzz: fuzz-build ## run every fuzz target for FUZZ_TIME seconds (needs make fuzz-deps)
+	@tools/fuzz $(BUILD)-fuzz/fuzz $(FUZZ_TIME)
+fuzz-build:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=clang HARDEN= CFLAGS="-O1 -g" \
 		SAN="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all" fuzz-bins
-	@tools/fuzz $(BUILD)-fuzz/fuzz $(FUZZ_TIME)
 fuzz-bins: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/libsmoljail.a
 	@mkdir -p $(@D)

@@ -40,7 +40,31 @@ static void same_again(const struct policy *p)
 	_cleanup_free_ char *text = policy_print_json(p);
 	_cleanup_policy_ struct policy *again = text ? load(text, strlen(text), NULL, 0) : NULL;
 
+	char why[POLICY_LOOSER_MAX];
+
 	if (!again || strcmp(again->sha256, p->sha256) != 0 || again->syscalls.n_rules != p->syscalls.n_rules)
+		abort();
+	if (!policy_is_within(p, again, why) || !policy_is_within(again, p, why))
+		abort();
+}
+
+/* A client may send the same words; what it extends is no file then. */
+static void as_document(const char *text, size_t len)
+{
+	_cleanup_json_ struct json_t *doc = NULL;
+	_cleanup_policy_ struct policy *p = NULL, *strict = NULL;
+	struct sj_err err = { 0 };
+	char why[POLICY_LOOSER_MAX];
+
+	if (base_json_parse(text, len, "fuzz", &doc, &err) < 0)
+		return;
+	if (policy_load_doc(doc, NULL, "fuzz", NULL, 0, &p, &err) < 0) {
+		if (p || err.exit != SJ_EXIT_USAGE || err.what[0] == '\0')
+			abort();
+		return;
+	}
+	strict = load("{\"extends\":\"python-strict\"}", 27, NULL, 0);
+	if (!strict || (!policy_is_within(p, strict, why) && why[0] == '\0'))
 		abort();
 }
 
@@ -66,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		n++;
 		at = (size_t)(equals + 1 - copy);
 	}
+	as_document((const char *)data, len);
 	p = load(copy, len, sets, n);
 	if (!p)
 		return 0;
