@@ -54,7 +54,8 @@ static const struct kind kinds[] = {
 	{ 'k', UINT32_MAX, "CLOCK_", "" },
 	{ 'j', 0x7f, "FUTEX_", "FUTEX_" },
 	{ 'E', UINT32_MAX, "EPOLL_CTL_", "" },
-	{ 'q', UINT32_MAX, "SECCOMP_", "" },
+	{ 'q', UINT32_MAX, "SECCOMP_SET_", "" },
+	{ 'q', UINT32_MAX, "SECCOMP_GET_", "" },
 	{ 'e', 0, "", "SECCOMP_FILTER_FLAG_" },
 	{ 'L', UINT32_MAX, "SOL_", "" },
 	{ 'h', UINT32_MAX, "SHUT_", "" },
@@ -88,24 +89,43 @@ static void put(struct text *t, const char *fmt, ...)
 
 static const char *word_of(const char *prefix, uint64_t value)
 {
-	for (const struct filter_word *w = filter_words; w->name; w++)
-		if (w->value == value && str_prefix(w->name, prefix))
-			return w->name;
+	size_t n;
+	const struct policy_constant *c = policy_constants(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (c[i].shown && c[i].value == value && str_prefix(c[i].name, prefix))
+			return c[i].name;
 	return NULL;
+}
+
+/* The flag with the lowest bits of `rest`, and of those the one that has most: O_SYNC is also O_DSYNC. */
+static const struct policy_constant *next_flag(const struct kind *kind, uint64_t rest)
+{
+	const struct policy_constant *c, *best = NULL;
+	size_t n;
+
+	c = policy_constants(&n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t value = c[i].value, low = best ? best->value & -best->value : UINT64_MAX;
+
+		if (!c[i].shown || !value || (value & kind->base) == value || (rest & value) != value ||
+		    !str_prefix(c[i].name, kind->flags))
+			continue;
+		if (best && (value & best->value) == best->value ? value != best->value : (value & -value) < low)
+			best = &c[i];
+	}
+	return best;
 }
 
 /* Names of the bits of *rest, which loses them. */
 static void put_flags(struct text *t, const struct kind *kind, uint64_t *rest, const char **bar)
 {
-	if (!*kind->flags)
-		return;
-	for (const struct filter_word *w = filter_words; w->name; w++) {
-		if (!w->value || (w->value & kind->base) == w->value || (*rest & w->value) != w->value ||
-		    !str_prefix(w->name, kind->flags))
-			continue;
-		put(t, "%s%s", *bar, w->name);
+	const struct policy_constant *flag;
+
+	while (*kind->flags && (flag = next_flag(kind, *rest))) {
+		put(t, "%s%s", *bar, flag->name);
 		*bar = "|";
-		*rest &= ~(uint64_t)w->value;
+		*rest &= ~(uint64_t)flag->value;
 	}
 }
 
@@ -200,4 +220,20 @@ void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len)
 		comma = ", ";
 	}
 	put(&t, ")");
+}
+
+void filter_describe_arg(int nr, unsigned int index, uint64_t value, uint64_t first, char *ret, size_t len)
+{
+	struct text t = { ret, len, 0 };
+	const char *letters = call_args(nr);
+
+	if (len == 0)
+		return;
+	ret[0] = '\0';
+	put_arg(&t, letters && index < strlen(letters) ? letters[index] : 'X', value & call_arg_mask(nr, index), first);
+}
+
+unsigned int filter_arg_bits(int nr, unsigned int index)
+{
+	return call_arg_mask(nr, index) == UINT32_MAX ? 32 : 64;
 }

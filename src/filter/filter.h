@@ -55,5 +55,25 @@ void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struc
 void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len);
 const char *filter_call_name(int nr, char *buf, size_t len); /* "socket", or "syscall_460" */
 int filter_call_number(const char *name);		/* -1: no call of this architecture */
+/* One argument of it in the same words; `first` is argument 0, on which the meaning of others may depend. */
+void filter_describe_arg(int nr, unsigned int index, uint64_t value, uint64_t first, char *ret, size_t len);
+unsigned int filter_arg_bits(int nr, unsigned int index);	/* how many the kernel reads: 32 or 64 */
+
+/* ---- what people write about a call (ask.c); errors: exit 2, with the nearest name ---- */
+
+int filter_parse_call(const char *name, int *ret, struct sj_err *err);	/* a name, or a number */
+bool filter_parse_arg(const char *word, uint64_t *ret);			/* "AF_INET", "A|B", "-1", "0644", "0x10" */
+/* At most as many as the call has; those that are left out are 0. */
+int filter_parse_args(int nr, char *const *words, size_t n, uint64_t ret[6], struct sj_err *err);
+
+/* ---- the program itself, run without the kernel (simulate.c) ---- */
+
+#define FILTER_NO_ANSWER 0xdeadbeefu	/* no return value of seccomp: the kernel would not load this program */
+
+struct seccomp_data;
+
+/* A SECCOMP_RET_ value. */
+uint32_t filter_simulate(const struct filter_prog *prog, int nr, const uint64_t args[6]);
+uint32_t filter_simulate_data(const struct filter_prog *prog, const struct seccomp_data *data);
 
 #endif

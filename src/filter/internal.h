@@ -30,15 +30,6 @@ const char *call_args(int nr);		/* one letter an argument; NULL: no such call */
 /* The bits of an argument that the kernel reads: 32 or 64 ones. */
 uint64_t call_arg_mask(int nr, unsigned int index);
 
-/* ---- constants by name (words.c) ------------------------------------- */
-
-struct filter_word {
-	const char *name;
-	uint32_t value;
-};
-
-extern const struct filter_word filter_words[];	/* grouped by prefix; ends with a NULL name */
-
 /* ---- one rule (rule.c) ----------------------------------------------- */
 
 /* Refuses what cannot be tested: exit 2 with the rule's origin. */

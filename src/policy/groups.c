@@ -223,14 +223,14 @@ static bool take_const(struct span *t, uint64_t *ret)
 	struct span text = { 0 };
 
 	if (skip_space(t) == '"')
-		return take_string(t, &text) && const_parse(text.s, text.len, ret);
+		return take_string(t, &text) && policy_parse_const(text.s, text.len, ret);
 	text.s = t->s;
 	while (t->len > 0 && *t->s >= '0' && *t->s <= '9') {
 		t->s++;
 		t->len--;
 		text.len++;
 	}
-	return const_parse(text.s, text.len, ret);
+	return policy_parse_const(text.s, text.len, ret);
 }
 
 static int read_arg(struct span *t, struct policy_arg *ret)
@@ -281,7 +281,7 @@ static bool read_errno(struct span text, int *ret)
 		return false;
 	memcpy(name, text.s, text.len);
 	name[text.len] = '\0';
-	*ret = errno_number(name);
+	*ret = policy_errno(name);
 	return *ret != 0;
 }
 

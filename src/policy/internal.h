@@ -179,13 +179,8 @@ int groups_next_rule(struct policy_own *own, struct span *pos, struct policy_rul
 
 int calls_expand(struct walk *w);
 
-bool const_parse(const char *text, size_t len, uint64_t *ret); /* "AF_UNIX", "A|B", "0x10", "7" */
 const char *const *const_names(size_t *ret_n);
-int errno_number(const char *name);			/* 0: no such name */
-const char *errno_word(int number);			/* "EPERM"; NULL if it has none */
 const char *const *errno_names(size_t *ret_n);
-const char *action_word(enum policy_action action);
-const char *cmp_word(enum policy_cmp op);
 extern const struct word policy_action_words[], policy_cmp_words[];
 
 /* ---- documents (source.c, embed.c) ----------------------------------- */

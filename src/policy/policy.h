@@ -172,6 +172,21 @@ size_t policy_lint(const struct policy *p, policy_lint_fn *fn, void *arg);
 /* Number of distinct calls allowed, with or without argument rules. */
 size_t policy_count_allowed(const struct policy *p);
 
+/* ---- the kernel's constants by name ---- */
+
+struct policy_constant {
+	const char *name;
+	uint32_t value;
+	bool shown;		/* false: read in rules, but no name to show a value by */
+};
+const struct policy_constant *policy_constants(size_t *ret_n);	/* sorted by name */
+/* "AF_UNIX", "CLONE_VM|CLONE_THREAD", "0x10", "7". False: no such name, or more than 64 bits. */
+bool policy_parse_const(const char *text, size_t len, uint64_t *ret);
+int policy_errno(const char *name);		/* "EPERM"; 0: no such name */
+const char *policy_errno_name(int number);	/* NULL if it has none here */
+const char *policy_action_name(enum policy_action action);	/* "allow", as a policy writes it */
+const char *policy_cmp_name(enum policy_cmp op);		/* "==" */
+
 /* "64M" -> 67108864, "1.5s" -> 1500. Errors as -EINVAL or -ERANGE. */
 int policy_parse_size(const char *text, uint64_t *ret);
 int policy_parse_time_ms(const char *text, uint64_t *ret);

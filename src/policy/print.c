@@ -35,13 +35,13 @@ static int print_condition(struct buf *b, const struct policy_arg *arg, bool fir
 
 	if (arg->op == POLICY_MASKED_EQ)
 		return buf_printf(b, "%s arg%u & 0x%" PRIx64 " == 0x%" PRIx64, glue, arg->index, arg->mask, arg->value);
-	return buf_printf(b, "%s arg%u %s 0x%" PRIx64, glue, arg->index, cmp_word(arg->op), arg->value);
+	return buf_printf(b, "%s arg%u %s 0x%" PRIx64, glue, arg->index, policy_cmp_name(arg->op), arg->value);
 }
 
 /* "ioctl  allow  @floor  if arg1 == 0x5401  # isatty(), on every open()" */
 static int print_rule(struct buf *b, const struct policy_rule *rule)
 {
-	const char *action = action_word(rule->action), *error = errno_word(rule->error);
+	const char *action = policy_action_name(rule->action), *error = policy_errno_name(rule->error);
 	char what[40];
 	int r;
 
@@ -81,7 +81,7 @@ static int print_call(struct buf *b, const struct policy *p, size_t at)
 char *policy_print_expanded(const struct policy *p)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT(PRINT_MAX);
-	const char *error = errno_word(p->syscalls.default_error);
+	const char *error = policy_errno_name(p->syscalls.default_error);
 	int r = 0;
 
 	for (size_t i = 0; i < p->syscalls.n_rules && r == 0; i++)

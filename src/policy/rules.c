@@ -20,12 +20,12 @@ static const char *word_of(const struct word *words, int value)
 	return "?";
 }
 
-const char *action_word(enum policy_action action)
+const char *policy_action_name(enum policy_action action)
 {
 	return word_of(policy_action_words, (int)action);
 }
 
-const char *cmp_word(enum policy_cmp op)
+const char *policy_cmp_name(enum policy_cmp op)
 {
 	return word_of(policy_cmp_words, (int)op);
 }
@@ -38,7 +38,7 @@ static int check_mask(struct walk *w, const struct at *at, const struct policy_a
 	if (masked && !has_mask)
 		return refuse_missing(w, at, field_by_path(ARGS_PATH "[].mask"));
 	if (!masked && has_mask)
-		return refuse_value(w, &here, NULL, cmp_word(arg->op), "a mask goes only with the comparison \"&==\"");
+		return refuse_value(w, &here, NULL, policy_cmp_name(arg->op), "a mask goes only with the comparison \"&==\"");
 	if (masked && (arg->value & ~arg->mask))
 		return refuse_value(w, &here, NULL, "value",
 				    "\"value\" has bits that \"mask\" leaves out, so the condition could never hold");
@@ -72,7 +72,7 @@ int rules_read(struct walk *w, const struct at *at, json_t *in, struct policy_ru
 	if (r < 0)
 		return r;
 	if (ret->action != POLICY_DENY && ret->error != 0)
-		return refuse_value(w, &in_errno, NULL, action_word(ret->action),
+		return refuse_value(w, &in_errno, NULL, policy_action_name(ret->action),
 				    "an errno goes only with the action \"deny\"");
 	if (ret->action == POLICY_DENY && ret->error == 0)
 		ret->error = EPERM;

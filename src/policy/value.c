@@ -153,7 +153,7 @@ static int store_errno(struct walk *w, const struct at *at, const struct field *
 
 	if (!json_is_string(in))
 		return refuse_type(w, at, f, in);
-	number = errno_number(json_string_value(in));
+	number = policy_errno(json_string_value(in));
 	if (number == 0) {
 		names = errno_names(&n);
 		return refuse_word(w, at, "E_POLICY_WORD", "there is no error named", json_string_value(in),
@@ -176,7 +176,7 @@ static int store_const(struct walk *w, const struct at *at, const struct field *
 		v = (uint64_t)json_integer_value(in);
 	} else if (!json_is_string(in)) {
 		return refuse_type(w, at, f, in);
-	} else if (!const_parse(json_string_value(in), json_string_length(in), &v)) {
+	} else if (!policy_parse_const(json_string_value(in), json_string_length(in), &v)) {
 		names = const_names(&n);
 		return refuse_word(w, at, "E_POLICY_WORD", "no number and no known constant:", json_string_value(in),
 				   "smoljail-policy(5) lists the names that may be used; any number may", names, str_nearest(json_string_value(in), names, n) ? n : 0);

@@ -1,8 +1,7 @@
 /*
- * sim.h - runs a seccomp program without the kernel
+ * sim.h - a seccomp program run without the kernel (src/filter/simulate.c), for tests
  *
- * The subset of classic BPF that seccomp accepts. sim_valid() asks what the
- * kernel asks before it loads a program; sim_run() gives the return value.
+ * sim_valid() asks what the kernel asks before it loads a program; sim_run() gives the return value.
  */
 #ifndef SMOLJAIL_TESTS_SIM_H
 #define SMOLJAIL_TESTS_SIM_H
@@ -15,13 +14,7 @@
 
 #include "filter/filter.h"
 
-#ifdef __x86_64__
-#define SIM_ARCH AUDIT_ARCH_X86_64
-#else
-#define SIM_ARCH AUDIT_ARCH_AARCH64
-#endif
-
-#define SIM_BAD 0xdeadbeefu	/* no return value of seccomp */
+#define SIM_BAD FILTER_NO_ANSWER
 
 static bool sim_valid_at(const struct filter_prog *prog, size_t at)
 {
@@ -59,55 +52,8 @@ static bool sim_valid(const struct filter_prog *prog)
 	return prog->insns[prog->len - 1].code == (BPF_RET | BPF_K);
 }
 
-__attribute__((unused))
-static uint32_t sim_data(const struct filter_prog *prog, const struct seccomp_data *data)
-{
-	uint32_t a = 0;
-	bool taken;
-
-	for (size_t at = 0; at < prog->len; at++) {
-		const struct sock_filter *insn = &prog->insns[at];
-
-		switch (insn->code) {
-		case BPF_LD | BPF_W | BPF_ABS:
-			memcpy(&a, (const char *)data + insn->k, sizeof(a));
-			continue;
-		case BPF_ALU | BPF_AND | BPF_K:
-			a &= insn->k;
-			continue;
-		case BPF_JMP | BPF_JA:
-			at += insn->k;
-			continue;
-		case BPF_JMP | BPF_JEQ | BPF_K:
-			taken = a == insn->k;
-			break;
-		case BPF_JMP | BPF_JGT | BPF_K:
-			taken = a > insn->k;
-			break;
-		case BPF_JMP | BPF_JGE | BPF_K:
-			taken = a >= insn->k;
-			break;
-		case BPF_JMP | BPF_JSET | BPF_K:
-			taken = a & insn->k;
-			break;
-		case BPF_RET | BPF_K:
-			return insn->k;
-		default:
-			return SIM_BAD;
-		}
-		at += taken ? insn->jt : insn->jf;
-	}
-	return SIM_BAD;
-}
-
-__attribute__((unused))
-static uint32_t sim_run(const struct filter_prog *prog, int nr, const uint64_t args[6])
-{
-	struct seccomp_data data = { .nr = nr, .arch = SIM_ARCH };
-
-	memcpy(data.args, args, sizeof(data.args));
-	return sim_data(prog, &data);
-}
+#define sim_data filter_simulate_data
+#define sim_run filter_simulate
 
 /* The return value that a verdict stands for. */
 __attribute__((unused))

@@ -16,10 +16,6 @@
 #define NUMBERS 600	/* call numbers tried, well past the newest */
 #define TABLE "tests/filter/policies.tests"
 
-/* Of policy/, for the table's constants. */
-bool const_parse(const char *text, size_t len, uint64_t *ret);
-int errno_number(const char *name);
-
 static const char *const nets[] = { "none", "loopback", "host" };
 
 /* A shipped policy under one network mode, compiled with and without a listener. */
@@ -172,7 +168,7 @@ static uint32_t answer_of(const char *word)
 		return SECCOMP_RET_ALLOW;
 	if (strcmp(word, "kill") == 0)
 		return SECCOMP_RET_KILL_PROCESS;
-	return errno_number(word) ? SECCOMP_RET_ERRNO | (uint32_t)errno_number(word) : SIM_BAD;
+	return policy_errno(word) ? SECCOMP_RET_ERRNO | (uint32_t)policy_errno(word) : SIM_BAD;
 }
 
 struct question {
@@ -187,7 +183,7 @@ static bool parse_arg(const char *word, uint64_t *ret)
 		*ret = (uint64_t)strtoll(word, NULL, 0);
 		return true;
 	}
-	return const_parse(word, strlen(word), ret);
+	return policy_parse_const(word, strlen(word), ret);
 }
 
 static bool parse_line(char *line, struct question *ret)

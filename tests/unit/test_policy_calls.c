@@ -147,16 +147,16 @@ static void test_constants(void)
 
 	names = const_names(&n);
 	for (size_t i = 0; i < n; i++)
-		ok(const_parse(names[i], strlen(names[i]), &v) && (i == 0 || strcmp(names[i - 1], names[i]) < 0),
+		ok(policy_parse_const(names[i], strlen(names[i]), &v) && (i == 0 || strcmp(names[i - 1], names[i]) < 0),
 		   "%s is found and in order", names[i]);
-	ok(!const_parse("", 0, &v), "nothing is no number");
-	ok(!const_parse("0x", 2, &v), "nor a bare 0x");
-	ok(!const_parse("1||2", 4, &v), "nor an empty part");
-	ok(!const_parse("18446744073709551616", 20, &v), "nor what needs 65 bits");
-	ok(const_parse("0XfF|256", 8, &v) && v == 511, "hex and decimal join");
+	ok(!policy_parse_const("", 0, &v), "nothing is no number");
+	ok(!policy_parse_const("0x", 2, &v), "nor a bare 0x");
+	ok(!policy_parse_const("1||2", 4, &v), "nor an empty part");
+	ok(!policy_parse_const("18446744073709551616", 20, &v), "nor what needs 65 bits");
+	ok(policy_parse_const("0XfF|256", 8, &v) && v == 511, "hex and decimal join");
 	names = errno_names(&n);
 	for (size_t i = 0; i < n; i++)
-		is_str(names[i], errno_word(errno_number(names[i])), "%s there and back", names[i]);
+		is_str(names[i], policy_errno_name(policy_errno(names[i])), "%s there and back", names[i]);
 }
 
 /* The quick reader of the shipped groups against a strict one. */
