@@ -3,7 +3,7 @@
  *
  * Runs as: supervisor, outside the jail
  * Trusts: nothing; number and arguments come from a jailed program
- * Never: follows or shows a pointer
+ * Never: follows or shows a pointer by itself
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 
 #include "filter/internal.h"
+
+#define POINTEE_MAX 160
 
 /* A set of constants: one of them under `base`, and any number of flags in the other bits. */
 struct kind {
@@ -194,12 +196,13 @@ static void put_arg(struct text *t, char letter, uint64_t value, uint64_t first)
 		put(t, "%#" PRIx64, value);
 }
 
-void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len)
+void filter_describe_with(int nr, const uint64_t args[6], filter_pointee_fn *pointee, void *arg, char *ret, size_t len)
 {
 	struct text t = { ret, len, 0 };
 	const char *letters = call_args(nr), *comma = "";
+	char name[32], shown[POINTEE_MAX];
 	bool dots = false;
-	char name[32];
+	int told = 0;
 
 	if (len == 0)
 		return;
@@ -207,19 +210,28 @@ void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len)
 	put(&t, "%s(", filter_call_name(nr, name, sizeof(name)));
 	for (unsigned int i = 0; letters && letters[i]; i++) {
 		bool pointer = letters[i] == 'p' || letters[i] == 'A';
+		bool superfluous = told == 2 && !letters[i + 1];
 
+		told = pointer && pointee ? pointee(arg, i, shown, sizeof(shown)) : 0;
 		/* Pointers in a row are one "...": which of them it is does not matter to people. */
-		if (pointer && dots)
+		if (superfluous || (pointer && dots && !told))
 			continue;
 		put(&t, "%s", comma);
-		if (pointer)
+		if (told)
+			put(&t, "%s", shown);
+		else if (pointer)
 			put(&t, "...");
 		else
 			put_arg(&t, letters[i], args[i] & call_arg_mask(nr, i), args[0]);
-		dots = pointer;
+		dots = pointer && !told;
 		comma = ", ";
 	}
 	put(&t, ")");
+}
+
+void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len)
+{
+	filter_describe_with(nr, args, NULL, NULL, ret, len);
 }
 
 void filter_describe_arg(int nr, unsigned int index, uint64_t value, uint64_t first, char *ret, size_t len)

@@ -53,6 +53,12 @@ void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struc
 
 /* "socket(AF_INET, SOCK_STREAM, 0)": name with decoded scalar arguments, never pointers. */
 void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len);
+/*
+ * The same with pointers followed by the caller: called for each, it writes what is there as text of
+ * at most `len` bytes and returns 1, or 2 if that makes a last argument with its length superfluous, or 0 for "...".
+ */
+typedef int filter_pointee_fn(void *arg, unsigned int index, char *ret, size_t len);
+void filter_describe_with(int nr, const uint64_t args[6], filter_pointee_fn *pointee, void *arg, char *ret, size_t len);
 const char *filter_call_name(int nr, char *buf, size_t len); /* "socket", or "syscall_460" */
 int filter_call_number(const char *name);		/* -1: no call of this architecture */
 /* One argument of it in the same words; `first` is argument 0, on which the meaning of others may depend. */

@@ -48,6 +48,7 @@ static void say_ready(void)
 {
 	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .step = PY_VERSION, .at_us = io_now_us() };
 
+	guest_layout(&ready.python);
 	/* write works under every filter; a socket call might not. */
 	if (write(WIRE_SYNC_FD, &ready, sizeof(ready)) != (ssize_t)sizeof(ready))
 		_exit(SJ_EXIT_SETUP);
@@ -76,6 +77,7 @@ static bool confine_listening(const struct sock_fprog *prog)
 	struct courier c;
 	int fd;
 
+	guest_layout(&c.python);
 	if (courier_start(&c) < 0)
 		return false;
 	fd = load_listener(prog);

@@ -32,9 +32,11 @@ static void futex_wait(uint32_t *word, uint32_t value)
 	syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
 }
 
-static bool send_listener(int fd)
+static bool send_listener(int fd, const struct wire_python *python)
 {
-	struct wire_ready ready = { .magic = WIRE_BOOT_MAGIC, .notify = 1, .step = PY_VERSION, .at_us = io_now_us() };
+	struct wire_ready ready = {
+		.magic = WIRE_BOOT_MAGIC, .notify = 1, .step = PY_VERSION, .at_us = io_now_us(), .python = *python,
+	};
 	struct iovec iov = { .iov_base = &ready, .iov_len = sizeof(ready) };
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(_Alignof(struct cmsghdr)))) = { 0 };
 	struct msghdr msg = {
@@ -57,7 +59,7 @@ static int courier_main(void *arg)
 	while ((order = __atomic_load_n(&c->order, __ATOMIC_ACQUIRE)) == ORDER_WAIT)
 		futex_wait(&c->order, ORDER_WAIT);
 	if (order == ORDER_SEND)
-		c->sent = send_listener(c->fd);
+		c->sent = send_listener(c->fd, &c->python);
 	return 0;
 }
 

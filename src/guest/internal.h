@@ -13,6 +13,10 @@
 #define GUEST_EXECUTABLE "/usr/bin/python3"	/* sys.executable: this very program under its other name */
 #define GUEST_WORK "/work"		/* folders inside the jail that can hold a program's own files */
 #define GUEST_PROJECT "/project"
+#define GUEST_STRING(x) #x
+#define GUEST_NUMBER(x) GUEST_STRING(x)
+#define GUEST_PREFIX "/usr"		/* where the interpreter is; the second one needs its headers' version */
+#define GUEST_LIBRARY GUEST_PREFIX "/lib/python" GUEST_NUMBER(PY_MAJOR_VERSION) "." GUEST_NUMBER(PY_MINOR_VERSION)
 #define GUEST_PACKAGES "/packages"	/* then /packages-2, /packages-3, ... */
 
 struct guest {
@@ -31,6 +35,9 @@ void guest_forget(struct guest *g);
 /* Tell the host which step failed, and exit 125. */
 _noreturn_ void guest_fail(const char *step, int error);
 
+/* Where the host finds what a waiting thread was doing (layout.c). */
+void guest_layout(struct wire_python *ret);
+
 /* ---- the filter (confine.c, courier.c) ------------------------------ */
 
 /* The last step before untrusted code: filter, ready message, nothing open but 0, 1 and 2. */
@@ -47,6 +54,7 @@ struct courier {
 	uint32_t alive;			/* futex: the kernel clears it when the thread has ended */
 	int fd;				/* the listener */
 	bool sent;
+	struct wire_python python;	/* goes into the message */
 };
 int courier_start(struct courier *c);
 /* Send "ready" with the listener, or nothing when fd is -1. Returns when the thread is gone: was it sent? */

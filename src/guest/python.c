@@ -15,10 +15,8 @@
 
 #include "guest/internal.h"
 
-#define STRINGIFY(x) #x
-#define NUMBER(x) STRINGIFY(x)
-#define PREFIX "/usr"
-#define STDLIB PREFIX "/lib/python" NUMBER(PY_MAJOR_VERSION) "." NUMBER(PY_MINOR_VERSION)
+#define PREFIX GUEST_PREFIX
+#define STDLIB GUEST_LIBRARY
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U

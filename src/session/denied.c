@@ -2,7 +2,7 @@
  * denied.c - system calls that the filter refused, seen through the listener
  *
  * Runs as: the supervisor
- * Trusts: the number and the scalar arguments that the kernel copied, never memory they point to
+ * Trusts: the number and the scalar arguments that the kernel copied; memory they point to only explains
  * Never: answers CONTINUE: a refused call stays refused whatever happens here
  */
 #include <linux/seccomp.h>
@@ -87,13 +87,48 @@ static void note_remedy(struct session_denial *d)
 			 remedy_name(d, buf, sizeof(buf)));
 }
 
-static void record(struct denied *den, int nr, const uint64_t args[6], const struct policy_rule *rule, int error)
+/* One that can make a page fault wait could make the supervisor wait. */
+static bool may_stall_readers(const struct policy *p)
+{
+	static const uint64_t none[6];
+	int nr = filter_call_number("userfaultfd");
+	struct filter_verdict v = { 0 };
+
+	if (nr < 0)
+		return false;
+	filter_decide(p, nr, none, &v);
+	return v.action == POLICY_ALLOW;
+}
+
+/*
+ * What the call was about, and where it was made. Read while the thread waits; if it does no longer, its
+ * number may have been given to a stranger, and what was read is forgotten.
+ */
+static void explain(const struct denied *den, const struct seccomp_notif *req, struct session_denial *d)
+{
+	pid_t tid = (pid_t)req->pid;
+	uint64_t id = req->id;
+
+	if (!may_stall_readers(den->policy)) {
+		peek_describe(tid, d->nr, d->args, d->what, sizeof(d->what));
+		(void)peek_where(&den->python, tid, &d->where);
+		if (ioctl(den->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0)
+			return;
+	}
+	d->where = (struct session_where){ .line = 0 };
+	filter_describe(d->nr, d->args, d->what, sizeof(d->what));
+}
+
+static void record(struct denied *den, const struct seccomp_notif *req, const struct policy_rule *rule, int error)
 {
 	struct session_report *rep = den->rep;
+	uint64_t args[6];
+	int nr = req->data.nr;
 	uint16_t mask = decisive_args(den, nr);
 	struct session_denial *d;
 	size_t alike = 0;
 
+	memcpy(args, req->data.args, sizeof(args));
 	rep->denied_total++;
 	for (size_t i = 0; i < rep->n_denied; i++) {
 		d = &rep->denied[i];
@@ -111,20 +146,20 @@ static void record(struct denied *den, int nr, const uint64_t args[6], const str
 	d = &rep->denied[rep->n_denied++];
 	*d = (struct session_denial){ .nr = nr, .count = 1, .rule = rule, .error = error };
 	memcpy(d->args, args, sizeof(d->args));
-	filter_describe(nr, args, d->what, sizeof(d->what));
+	explain(den, req, d);
 	note_remedy(d);
 }
 
-static void decide(struct denied *d, const struct seccomp_data *data, struct seccomp_notif_resp *resp)
+static void decide(struct denied *d, const struct seccomp_notif *req, struct seccomp_notif_resp *resp)
 {
 	struct filter_verdict v = { 0 };
 	uint64_t args[6];
 
-	memcpy(args, data->args, sizeof(args));
-	filter_decide(d->policy, data->nr, args, &v);
+	memcpy(args, req->data.args, sizeof(args));
+	filter_decide(d->policy, req->data.nr, args, &v);
 	/* The kernel's program refused it; were the two ever to differ, the refusal stands. */
 	resp->error = -(v.error > 0 ? v.error : EPERM);
-	record(d, data->nr, args, v.rule, -resp->error);
+	record(d, req, v.rule, -resp->error);
 }
 
 static short events_now(int fd)
@@ -147,7 +182,7 @@ static bool answer_one(struct denied *d)
 	if (ioctl(d->listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
 		return errno == ENOENT || errno == EINTR; /* its thread died meanwhile */
 	resp.n.id = req.n.id;
-	decide(d, &req.n.data, &resp.n);
+	decide(d, &req.n, &resp.n);
 	(void)ioctl(d->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp); /* ENOENT: it died; nobody waits */
 	return true;
 }

@@ -142,12 +142,29 @@ void handover_spec(const struct policy *policy, const struct prep *prep, enum ja
 		   struct jail_spec *ret);
 int handover_fault(const char *what, int error, struct sj_err *err);	/* E_HOST; returns -error */
 
+/* ---- a look at a thread that waits for an answer (peek.c, peek_call.c) -- */
+
+/*
+ * Only to explain, never to decide: another thread of the program may write what is read here. The caller
+ * asks afterwards whether the thread still waits (SECCOMP_IOCTL_NOTIF_ID_VALID); else its number may be another's.
+ */
+/* The Python frame of the thread, of the program's own code if there is one; false: no Python, or unreadable. */
+bool peek_where(const struct wire_python *layout, pid_t tid, struct session_where *ret);
+/* filter_describe() with what pointers point to: paths, and addresses of sockets ("connect(3, 192.0.2.5:443)"). */
+void peek_describe(pid_t tid, int nr, const uint64_t args[6], char *ret, size_t len);
+
+int peek_open(pid_t tid);		/* the thread's memory, or -errno */
+bool peek_read(int mem, uint64_t at, void *ret, size_t len);	/* all of it, or false */
+/* Line of byte `at` of a function's code by a location table of CPython 3.11; 0: none. */
+int peek_line(const uint8_t *table, size_t len, int first_line, size_t at);
+
 /* ---- denied calls (denied.c) ------------------------------------------ */
 
 struct denied {
 	const struct policy *policy;
 	struct session_report *rep;	/* where they are noted */
 	int listener;			/* -1: none */
+	struct wire_python python;	/* all zero: the guest said nothing of its interpreter */
 	uint16_t decisive[512];		/* by system call: which arguments rules look at; bit 15 = known */
 };
 

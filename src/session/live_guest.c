@@ -27,6 +27,7 @@ static void become_ready(struct live *l, const struct wire_ready *ready, int lis
 
 	l->ready = true;
 	rep->denied_counted = listener >= 0;
+	l->denied.python = ready->python;
 	text_clean(ready->step, sizeof(ready->step), rep->python, sizeof(rep->python), true);
 	memcpy(l->server->python, rep->python, sizeof(rep->python));
 	report_isolation(rep, l->jail, JAIL_FULL);

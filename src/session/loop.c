@@ -219,6 +219,7 @@ static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
 		return guest_nonsense(err);
 	/* Without a listener (another one is above us) calls are refused all the same, but unseen. */
 	s->rep->denied_counted = n_fds == 1;
+	s->denied.python = ready.python;
 	text_clean(ready.step, sizeof(ready.step), s->rep->python, sizeof(s->rep->python), true);
 	become_ready(s, ready.at_us, now);
 	return 0;

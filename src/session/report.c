@@ -51,14 +51,22 @@ static json_t *output_part(const struct session_report *r)
 			 "truncated", r->truncated);
 }
 
+static json_t *where_part(const struct session_where *w)
+{
+	if (!w->file[0])
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "file", text(w->file), "line", w->line > 0 ? json_integer(w->line) : json_null(),
+			 "function", text_or_null(w->function));
+}
+
 json_t *report_denial(const struct session_denial *d, uint64_t times)
 {
 	char buf[40];
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:n, s:o}", "what", text(d->what),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "what", text(d->what),
 			 "syscall", text(filter_call_name(d->nr, buf, sizeof(buf))), "count", count(times),
-			 "rule", text(d->rule && d->rule->origin ? d->rule->origin : "default"), "where",
-			 "allow_with", text_or_null(d->allow_with));
+			 "rule", text(d->rule && d->rule->origin ? d->rule->origin : "default"),
+			 "where", where_part(&d->where), "allow_with", text_or_null(d->allow_with));
 }
 
 static json_t *denied_part(const struct session_report *r)

@@ -9,7 +9,7 @@
  * A filter is inherited, so every jail runs under this one too, and a launch
  * happens under it. Hence the list: all that no policy can allow ("@never"), less
  * the calls that build a jail. A server that was taken over through a fault in its
- * parsers still can start programs, as it must; it can no longer reach into other
+ * parsers still can start programs, as it must; it can no longer trace other
  * processes, load code into the kernel, use io_uring, kernel keys or file handles.
  *
  * The answer is SECCOMP_RET_TRACE, which without a tracer is ENOSYS: among the

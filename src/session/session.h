@@ -33,13 +33,21 @@ struct session_run {
 	int stdio[3];			/* the caller's; -1 = none */
 };
 
+/* A place in the program's Python, as far as its memory could be read; a claim, like all that stands in there. */
+struct session_where {
+	char file[192];
+	char function[96];
+	int line;			/* 0: unknown */
+};
+
 struct session_denial {
 	int nr;
 	uint64_t args[6];
 	uint64_t count;
 	const struct policy_rule *rule;	/* belongs to the policy */
 	int error;			/* errno that the call got */
-	char what[160];
+	char what[256];
+	struct session_where where;	/* of the first such call; file empty: unknown */
 	char allow_with[96];		/* flag or policy line that would allow it, may be empty */
 };
 

@@ -49,6 +49,25 @@ struct wire_boot {
 	uint32_t code;		/* bytes of the program text (MODE_CODE, MODE_STDIN) or file/module name */
 };
 
+/*
+ * Where the interpreter keeps what its threads are doing: an address, the same in every process of
+ * this program, and byte offsets of CPython's own structures. All zero: an interpreter whose layout
+ * is not known. The host reads along it only to explain, in memory that may hold anything by then.
+ */
+struct wire_python {
+	uint64_t runtime;
+	uint16_t runtime_interpreters, runtime_current;	/* newest interpreter; the thread that holds the lock */
+	uint16_t interp_next;
+	uint16_t interp_threads;
+	uint16_t thread_next, thread_id, thread_cframe;
+	uint16_t cframe_frame;
+	uint16_t frame_code, frame_previous, frame_instr, frame_owner;
+	uint16_t code_file, code_function, code_lines, code_first_line, code_first_traceable, code_start;
+	uint16_t bytes_size, bytes_data;
+	uint16_t str_length, str_state, str_ascii, str_compact;
+	char library[48];	/* folder of the standard library */
+};
+
 /* What the guest sends on WIRE_SYNC_FD, once, just before the untrusted part starts. */
 struct wire_ready {
 	uint32_t magic;
@@ -56,6 +75,7 @@ struct wire_ready {
 	int32_t error;		/* errno of a step that failed, 0 = ready */
 	char step[60];		/* which one; without an error the interpreter's version, such as "3.11.2" */
 	uint64_t at_us;		/* CLOCK_MONOTONIC when it was sent: the host may look later */
+	struct wire_python python;
 };
 
 enum wire_outcome {
