@@ -27,12 +27,9 @@ struct sj_run {
 	char **args;
 	enum jail_isolation isolation;
 	int stdio[3];
+	bool traced;
 };
 
-struct sj_report {
-	struct session_report r;
-	struct policy *policy;		/* rules and names that r points to; NULL when it did not load */
-};
 
 const char *sj_version(void)
 {
@@ -186,6 +183,11 @@ int sj_run_dir(struct sj_run *run, const char *dir)
 	return replace(&run->dir, dir);
 }
 
+void sj_run_trace(struct sj_run *run)
+{
+	run->traced = true;
+}
+
 int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err)
 {
 	if (strcmp(word, "full") == 0) {
@@ -223,7 +225,7 @@ static int nothing_to_run(struct sj_err *err)
 static int run_with_policy(const struct sj_run *run, struct sj_report *report, struct sj_err *err)
 {
 	struct session_run s = {
-		.policy = report->policy, .mode = run->mode, .target = run->target,
+		.policy = report->policy, .trace = report->trace, .mode = run->mode, .target = run->target,
 		.code = run->code, .code_len = run->code_len, .args = run->args, .dir = run->dir,
 		.isolation = run->isolation, .stdio = { run->stdio[0], run->stdio[1], run->stdio[2] },
 	};
@@ -239,6 +241,10 @@ int sj_run_start(struct sj_run *run, struct sj_report **ret_report, struct sj_er
 
 	if (!report)
 		return err_oom(err);
+	if (run->traced && !(report->trace = trace_new())) {
+		free(report);
+		return err_oom(err);
+	}
 	r = run->chosen ? policy_load(run->policy_name, run->sets, run->n_sets, &report->policy, &own)
 			: nothing_to_run(&own);
 	if (r < 0)
@@ -323,6 +329,7 @@ struct sj_report *sj_report_free(struct sj_report *report)
 {
 	if (!report)
 		return NULL;
+	trace_free(report->trace);
 	policy_free(report->policy);
 	free(report);
 	return NULL;

@@ -133,6 +133,44 @@ SJ_PUBLIC int sj_report_denial(const struct sj_report *report, size_t i, struct 
 SJ_PUBLIC char *sj_report_json(const struct sj_report *report);
 SJ_PUBLIC struct sj_report *sj_report_free(struct sj_report *report); /* accepts and returns NULL */
 
+/* ---- a trace: each kind of operation of a program, allowed or not ---- */
+
+/* The next sj_run_start() looks at allowed calls too. It fails (E_TRACE_LISTENER) where it cannot; nothing runs then. */
+SJ_PUBLIC void sj_run_trace(struct sj_run *run);
+
+/* Strings belong to the report. */
+struct sj_traced {
+	const char *kind;	/* "call", "file", "program", "host" */
+	const char *what;	/* in words; may hold any byte of the program's */
+	const char *syscall;
+	const char *action;	/* "allowed", "denied", "enosys" */
+	const char *rule;	/* the policy line that decided */
+	uint64_t count;
+	const char *file, *function;	/* of the program's Python, when it did this first; empty: unknown */
+	int line;			/* 0: unknown */
+};
+
+struct sj_peak {
+	const char *name;	/* "memory", "pids", "cpu_time", "wall", "open_files", "disk", "output" */
+	const char *unit;	/* "bytes", "ms", or "" for a number */
+	uint64_t peak;		/* 0: unknown */
+	uint64_t limit;		/* 0: none */
+	bool reached;
+};
+
+struct sj_trace_sum {
+	uint64_t calls, refused;	/* all but the quiet ones, such as read and futex */
+	uint64_t unkept;		/* more operations of ever new kinds than a trace keeps */
+};
+
+/* False: the run was not traced. */
+SJ_PUBLIC bool sj_report_trace_sum(const struct sj_report *report, struct sj_trace_sum *ret);
+/* i from 0 until -ENOENT. */
+SJ_PUBLIC int sj_report_traced(const struct sj_report *report, size_t i, struct sj_traced *ret);
+SJ_PUBLIC int sj_report_peak(const struct sj_report *report, size_t i, struct sj_peak *ret);
+/* All of it with the report, schema smoljail.trace/1; the caller frees. NULL: not traced, or out of memory. */
+SJ_PUBLIC char *sj_report_trace_json(const struct sj_report *report);
+
 /* ---- serve: many sessions in one process, by the protocol of docs/protocol.md ---- */
 
 struct sj_server;

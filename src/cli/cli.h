@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 struct sj_err;
+struct sj_run;
 
 int cmd_run(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
@@ -37,6 +38,8 @@ int policy_show(int argc, char **argv);
 int policy_check(int argc, char **argv);
 int policy_schema(int argc, char **argv);
 extern const char policy_check_details[];
+int policy_trace(int argc, char **argv);	/* policy_trace.c */
+extern const char policy_trace_details[];
 
 /* Paths and names in a policy may be anything: nothing of them reaches the terminal raw. */
 void policy_print_plain(const char *s);
@@ -68,6 +71,12 @@ struct run_set {
 };
 
 struct run_options {
+	/* Set by the caller before parsing; zeroes are for `smoljail run`. */
+	const char *command;			/* as errors name it */
+	const struct cli_option *extra;		/* options of this command besides those of run */
+	bool takes_allow;			/* --allow NAME=VALUE is like --NAME VALUE */
+	bool optional;				/* there may be nothing to run */
+
 	const char *policy, *dir, *report, *isolation;	/* NULL: not given */
 	bool quiet, verbose, help;
 	struct run_set *sets;
@@ -78,8 +87,14 @@ struct run_options {
 };
 
 /* 0, or an exit status after the mistake was told. The strings belong to argv. */
-int run_options_parse(int argc, char **argv, struct run_options *ret);
+int run_options_parse(int argc, char **argv, struct run_options *o);
 void run_options_clear(struct run_options *o);
 void run_options_help(void);
+
+/* What the options say, into a run (cmd_run.c). 0, or an exit status: the mistake has been told. */
+int run_configure(struct sj_run *run, const struct run_options *o);
+/* A file for JSON, opened before anything runs; option names it in errors. path NULL: *ret_fd stays as it is. */
+int run_open_output(const char *option, const char *path, int *ret_fd);
+int run_write_output(int fd, const char *text);	/* 0 or -errno; fd -1: nothing is written */
 
 #endif

@@ -24,6 +24,8 @@ static const struct verb {
 	{ "check", "NAME|FILE", "is it right, and what should its author know?", policy_check,
 	  policy_check_details },
 	{ "schema", "[--mdoc]", "every setting as a JSON schema, or as a manual page's text", policy_schema, NULL },
+	{ "trace", "[-o FILE] [--policy P] [run options] FILE | -c CODE | -- COMMAND", "run a program and list what it does",
+	  policy_trace, policy_trace_details },
 };
 
 static const char more[] =

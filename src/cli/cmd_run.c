@@ -27,7 +27,7 @@ static bool is_stream_path(const char *path)
  * be told now. Links are not followed, since reports often go to shared folders; a
  * FIFO without a reader is refused rather than waited for.
  */
-static int open_report(const char *path, int *ret_fd)
+int run_open_output(const char *option, const char *path, int *ret_fd)
 {
 	int follow = path && is_stream_path(path) ? 0 : O_NOFOLLOW;
 	int fd;
@@ -36,29 +36,31 @@ static int open_report(const char *path, int *ret_fd)
 		return 0;
 	if (strcmp(path, "-") == 0) {
 		*ret_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-		return *ret_fd < 0 ? cli_refuse(NULL, "--report -: standard output is closed") : 0;
+		return *ret_fd < 0 ? cli_refuse(NULL, "%s -: standard output is closed", option) : 0;
 	}
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | follow, 0644);
 	if (fd < 0 && errno == ELOOP)
-		return cli_refuse("name the file itself", "--report: \"%s\" is a symbolic link", path);
+		return cli_refuse("name the file itself", "%s: \"%s\" is a symbolic link", option, path);
 	if (fd < 0)
-		return cli_refuse(NULL, "--report: cannot write \"%s\": %s", path, strerror(errno));
+		return cli_refuse(NULL, "%s: cannot write \"%s\": %s", option, path, strerror(errno));
 	if (!is_stream_path(path))
 		(void)fcntl(fd, F_SETFL, 0);
 	*ret_fd = fd;
 	return 0;
 }
 
+int run_write_output(int fd, const char *text)
+{
+	int r = fd < 0 ? 0 : io_write_full(fd, text, strlen(text));
+
+	return r < 0 || fd < 0 ? r : io_write_full(fd, "\n", 1);
+}
+
 static void write_report(int fd, const struct sj_report *report)
 {
 	_cleanup_free_ char *json = sj_report_json(report);
-	int r;
+	int r = json ? run_write_output(fd, json) : -ENOMEM;
 
-	if (fd < 0)
-		return;
-	r = json ? io_write_full(fd, json, strlen(json)) : -ENOMEM;
-	if (r == 0)
-		r = io_write_full(fd, "\n", 1);
 	if (r < 0)
 		fprintf(stderr, "smoljail: cannot write the report: %s\n", strerror(-r));
 }
@@ -91,8 +93,7 @@ static int choose_program(struct sj_run *run, const struct run_options *o)
 	return 0;
 }
 
-/* 0, or an exit status: the mistake has been told. */
-static int configure(struct sj_run *run, const struct run_options *o)
+int run_configure(struct sj_run *run, const struct run_options *o)
 {
 	struct sj_err err = { 0 };
 	int r;
@@ -187,11 +188,11 @@ int cmd_run(int argc, char **argv)
 		run_options_help();
 		status = cli_finish(0);
 	} else {
-		status = open_report(o.report, &report_fd);
+		status = run_open_output("--report", o.report, &report_fd);
 		if (status == 0 && sj_run_new(o.policy, &run, &err) < 0)
 			status = cli_fail(&err);
 		if (status == 0)
-			status = configure(run, &o);
+			status = run_configure(run, &o);
 		if (status == 0)
 			status = run_and_tell(run, &o, report_fd);
 	}

@@ -68,7 +68,12 @@ static const struct option *find(const char *name, size_t len)
 	return NULL;
 }
 
-static int unknown(const char *arg, size_t len)
+static const char *command(const struct run_options *o)
+{
+	return o->command ? o->command : "run";
+}
+
+static int unknown(const struct run_options *o, const char *arg, size_t len)
 {
 	const char *names[ARRAY_LEN(options)], *nearest;
 	char word[64], fix[64];
@@ -77,7 +82,7 @@ static int unknown(const char *arg, size_t len)
 		names[i] = options[i].name;
 	snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), arg);
 	nearest = arg[1] == '-' ? str_nearest(word + 2, names, ARRAY_LEN(names)) : NULL;
-	snprintf(fix, sizeof(fix), nearest ? "did you mean --%s?" : "see smoljail run --help", nearest);
+	snprintf(fix, sizeof(fix), nearest ? "did you mean --%s?" : "see smoljail %s --help", nearest ? nearest : command(o));
 	return cli_refuse(fix, "unknown option \"%s\"", word);
 }
 
@@ -110,7 +115,7 @@ static int long_option(struct run_options *o, char **argv)
 	const struct option *opt = find(argv[0] + 2, len - 2);
 
 	if (!opt)
-		return -unknown(argv[0], len);
+		return -unknown(o, argv[0], len);
 	if (!opt->value && equals)
 		return -cli_refuse(NULL, "--%s takes no value", opt->name);
 	if (equals)
@@ -123,6 +128,46 @@ static int long_option(struct run_options *o, char **argv)
 		return -cli_refuse(NULL, "--%s needs a value: --%s %s", opt->name, opt->name, opt->value);
 	apply(o, opt, argv[0], argv[1]);
 	return 2;
+}
+
+/* "--allow net=loopback". */
+static int allow(struct run_options *o, char *what)
+{
+	char *equals = strchr(what, '=');
+	const struct option *opt = equals ? find(what, (size_t)(equals - what)) : NULL;
+
+	if (!opt || opt->kind != O_SET)
+		return cli_refuse("write it as an option of run: --allow net=loopback, --allow ro=/data",
+				  "--allow: \"%s\" is nothing that can be allowed", what);
+	*equals = '\0';
+	add_sets(o, opt, what, equals + 1);
+	return 0;
+}
+
+/* An option that only this command has. Returns how many arguments it took, or -exit status. */
+static int extra_option(struct run_options *o, char **argv)
+{
+	int r;
+
+	for (const struct cli_option *opt = o->extra; opt && opt->name; opt++) {
+		size_t len = strlen(opt->name);
+		bool attached = strncmp(argv[0], opt->name, len) == 0 && argv[0][len] == '=';
+
+		if (opt->flag && strcmp(argv[0], opt->name) == 0) {
+			*opt->flag = true;
+			return 1;
+		}
+		if (!opt->value || (!attached && strcmp(argv[0], opt->name) != 0))
+			continue;
+		if (!attached && !argv[1])
+			return -cli_refuse(NULL, "%s needs a value", opt->name);
+		*opt->value = attached ? argv[0] + len + 1 : argv[1];
+		return attached ? 1 : 2;
+	}
+	if (!o->takes_allow || strcmp(argv[0], "--allow") != 0)
+		return 0;
+	r = argv[1] ? allow(o, argv[1]) : cli_refuse(NULL, "--allow needs a value: --allow NAME=VALUE");
+	return r ? -r : 2;
 }
 
 /* -c CODE and -m MODULE, attached or not, as python3 takes them. */
@@ -155,7 +200,7 @@ static int short_option(struct run_options *o, const char *arg)
 	else if (strcmp(arg, "-h") == 0)
 		o->help = true;
 	else
-		return unknown(arg, strlen(arg));
+		return unknown(o, arg, strlen(arg));
 	return 0;
 }
 
@@ -166,7 +211,14 @@ static int parse(struct run_options *o, char **arg)
 	while (*arg && o->what == RUN_NOTHING && !o->help) {
 		if (strcmp(*arg, "--") == 0) {
 			take_program(o, arg[1] ? RUN_COMMAND : RUN_NOTHING, NULL, arg + 1);
-			return arg[1] ? 0 : cli_refuse("smoljail run -- COMMAND [args]", "no command behind --");
+			return arg[1] ? 0 : cli_refuse(NULL, "%s: no command behind --", command(o));
+		}
+		r = extra_option(o, arg);
+		if (r < 0)
+			return -r;
+		if (r > 0) {
+			arg += r;
+			continue;
 		}
 		if (strncmp(*arg, "--", 2) == 0) {
 			r = long_option(o, arg);
@@ -188,24 +240,23 @@ static int parse(struct run_options *o, char **arg)
 	return 0;
 }
 
-int run_options_parse(int argc, char **argv, struct run_options *ret)
+int run_options_parse(int argc, char **argv, struct run_options *o)
 {
-	struct run_options o = { 0 };
+	const char *name = command(o);
+	char fix[120];
 	int r;
 
 	/* Each argument sets two fields at most. */
-	o.sets = calloc((size_t)argc * 2, sizeof(*o.sets));
-	if (!o.sets)
+	o->sets = calloc((size_t)argc * 2, sizeof(*o->sets));
+	if (!o->sets)
 		return cli_refuse(NULL, "out of memory");
-	r = parse(&o, argv + 1);
-	if (r == 0 && o.what == RUN_NOTHING && !o.help)
-		r = cli_refuse("smoljail run FILE, run -c CODE, run -m MODULE, run - or run -- COMMAND", "nothing to run");
-	if (r) {
-		run_options_clear(&o);
-		return r;
-	}
-	*ret = o;
-	return 0;
+	r = parse(o, argv + 1);
+	snprintf(fix, sizeof(fix), "smoljail %s FILE, or -c CODE, -m MODULE, - or -- COMMAND in place of FILE", name);
+	if (r == 0 && o->what == RUN_NOTHING && !o->help && !o->optional)
+		r = cli_refuse(fix, "nothing to run");
+	if (r)
+		run_options_clear(o);
+	return r;
 }
 
 void run_options_clear(struct run_options *o)

@@ -39,7 +39,7 @@ struct leaf {
 
 struct plan {
 	const struct policy *p;
-	bool notify;
+	enum filter_notify notify;
 	/* The rules of each call as lists in the policy's order. */
 	int head[FILTER_CALLS_MAX], tail[FILTER_CALLS_MAX];
 	int *next;		/* one a rule */
@@ -265,7 +265,7 @@ static void emit_all(struct plan *plan, struct emit *e)
 	}
 }
 
-int filter_compile(const struct policy *p, bool notify, struct filter_prog *ret, struct sj_err *err)
+int filter_compile(const struct policy *p, enum filter_notify notify, struct filter_prog *ret, struct sj_err *err)
 {
 	_cleanup_(free_plan) struct plan plan = { .p = p, .notify = notify };
 	_cleanup_free_ struct sock_filter *insns = calloc(FILTER_INSNS_MAX, sizeof(*insns));

@@ -36,20 +36,47 @@ struct filter_verdict {
 };
 
 /*
- * notify: denied calls (POLICY_DENY and the default for known calls) answer
- * SECCOMP_RET_USER_NOTIF with their errno as its data, which the kernel does not
- * look at, but which is there for a guest that gets no listener; else they
- * answer their errno directly.
- * ENOSYS answers never notify.
+ * Which calls answer SECCOMP_RET_USER_NOTIF, so that a listener sees them. Their
+ * errno is its data, which the kernel does not look at, but which is there for a
+ * guest that gets no listener. All others answer directly.
+ *
+ * FILTER_NOTIFY_DENIED: denied calls (POLICY_DENY and the default for known
+ * calls). ENOSYS answers do not notify.
+ *
+ * FILTER_NOTIFY_ALL, for a trace: also ENOSYS answers, and allowed calls but for
+ * the quiet ones (filter_quiet()). The listener answers an allowed call with
+ * SECCOMP_USER_NOTIF_FLAG_CONTINUE, for exactly those calls that filter_decide()
+ * allows. That is sound here, although seccomp_unotify(2) warns of it, because
+ * nothing is decided that could change between the answer and the call: the
+ * decision is the filter's own, made again by the same rules from the number and
+ * the scalar arguments, which are registers of a thread that stands still. Only
+ * ptrace could change them, and "@never" denies it. A signal that interrupts the
+ * wait cancels the notification, and the call is judged anew. Nothing is ever
+ * decided from what a pointer leads to. Without a listener an allowed call has
+ * ENOSYS for its data: it fails, it does not pass.
+ *
  * Errors: exit 2 with the rule's origin for a rule that cannot be compiled, 125
  * where libseccomp fails.
  */
-int filter_compile(const struct policy *p, bool notify, struct filter_prog *ret, struct sj_err *err);
+enum filter_notify { FILTER_NOTIFY_NONE, FILTER_NOTIFY_DENIED, FILTER_NOTIFY_ALL };
+int filter_compile(const struct policy *p, enum filter_notify notify, struct filter_prog *ret, struct sj_err *err);
 void filter_prog_free(struct filter_prog *prog);
 #define _cleanup_filter_ _cleanup_(filter_prog_free)
 
 /* Which rule decides, by the same order as the compiled program (tested against it). */
 void filter_decide(const struct policy *p, int nr, const uint64_t args[6], struct filter_verdict *ret);
+
+/* Allowed by the floor whatever its arguments, made at a high rate, and of no interest to a trace: "read", "futex". */
+bool filter_quiet(int nr);
+const char *filter_quiet_name(size_t i);	/* i from 0 until NULL */
+/*
+ * The normal form of a call's arguments: those that no rule of p for this call looks at are 0, the others are
+ * cut to the bits that the kernel reads, and of pointers only NULL or not is left. Two calls with the same
+ * normal form are one to the filter. Returns which arguments rules look at, by bit.
+ */
+unsigned int filter_normalize(const struct policy *p, int nr, uint64_t args[6]);
+/* Is the argument one of a set of constants (a family, a command, flags), rather than a number or a pointer? */
+bool filter_arg_constant(int nr, unsigned int index);
 
 /* "socket(AF_INET, SOCK_STREAM, 0)": name with decoded scalar arguments, never pointers. */
 void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len);

@@ -38,7 +38,7 @@ bool rule_matches(const struct policy_rule *rule, int nr, const uint64_t args[6]
 /* What the rule's call answers; rule NULL: the default of a call of that number. */
 void rule_verdict(const struct policy *p, const struct policy_rule *rule, int nr, struct filter_verdict *ret);
 /* The same as a return value of the program. */
-uint32_t rule_return(const struct policy *p, const struct policy_rule *rule, int nr, bool notify);
+uint32_t rule_return(const struct policy *p, const struct policy_rule *rule, int nr, enum filter_notify notify);
 
 /* ---- instructions (emit.c) -------------------------------------------- */
 

@@ -122,18 +122,19 @@ void rule_verdict(const struct policy *p, const struct policy_rule *rule, int nr
 	*ret = (struct filter_verdict){ .action = action, .error = error, .rule = rule, .known = call_known(nr) };
 }
 
-uint32_t rule_return(const struct policy *p, const struct policy_rule *rule, int nr, bool notify)
+uint32_t rule_return(const struct policy *p, const struct policy_rule *rule, int nr, enum filter_notify notify)
 {
 	struct filter_verdict v;
 
 	rule_verdict(p, rule, nr, &v);
 	switch (v.action) {
 	case POLICY_ALLOW:
-		return SECCOMP_RET_ALLOW;
+		return notify == FILTER_NOTIFY_ALL && !filter_quiet(nr) ? SECCOMP_RET_USER_NOTIF | ENOSYS
+									: SECCOMP_RET_ALLOW;
 	case POLICY_DENY:
-		return (notify ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO) | (uint32_t)v.error;
+		return (notify != FILTER_NOTIFY_NONE ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO) | (uint32_t)v.error;
 	case POLICY_ENOSYS:
-		return SECCOMP_RET_ERRNO | ENOSYS;
+		return (notify == FILTER_NOTIFY_ALL ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO) | ENOSYS;
 	case POLICY_KILL:
 		break;
 	}

@@ -91,6 +91,14 @@ static bool confine_listening(const struct sock_fprog *prog)
 	return true;
 }
 
+/* A trace of which nobody hears is none; and its filter counts on the listener to let calls pass. */
+static void confine_unheard(const struct guest *g, const struct sock_fprog *prog)
+{
+	if (g->boot.head->flags & WIRE_MUST_NOTIFY)
+		guest_fail(WIRE_STEP_LISTENER, EBUSY);
+	confine_plain(prog);
+}
+
 /* All but 0, 1, 2 and the way to say "ready"; a session keeps its channel, which no program it starts inherits. */
 static void close_descriptors(bool session)
 {
@@ -115,6 +123,6 @@ void guest_confine(const struct guest *g)
 	if (prog.len == 0)
 		say_ready();
 	else if (!(g->boot.head->flags & WIRE_NOTIFY) || !confine_listening(&prog))
-		confine_plain(&prog);
+		confine_unheard(g, &prog);
 	close(WIRE_SYNC_FD);
 }

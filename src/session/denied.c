@@ -3,7 +3,7 @@
  *
  * Runs as: the supervisor
  * Trusts: the number and the scalar arguments that the kernel copied; memory they point to only explains
- * Never: answers CONTINUE: a refused call stays refused whatever happens here
+ * Never: answers CONTINUE to a call that the policy refuses; to others only for a trace (filter/filter.h says why)
  */
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -150,16 +150,33 @@ static void record(struct denied *den, const struct seccomp_notif *req, const st
 	note_remedy(d);
 }
 
+static void refuse(struct denied *d, const struct seccomp_notif *req, const struct filter_verdict *v,
+		   struct seccomp_notif_resp *resp)
+{
+	/* The kernel's program refused it; were the two ever to differ, the refusal stands. */
+	resp->error = -(v->error > 0 ? v->error : EPERM);
+	/* As in a run without a trace: where the kernel's program answers ENOSYS, nothing is said. */
+	if (v->action != POLICY_ENOSYS)
+		record(d, req, v->rule, -resp->error);
+}
+
 static void decide(struct denied *d, const struct seccomp_notif *req, struct seccomp_notif_resp *resp)
 {
+	const struct trace_from from = {
+		.policy = d->policy, .jail = d->jail, .python = &d->python, .listener = d->listener, .id = req->id,
+		.tid = (pid_t)req->pid,
+	};
 	struct filter_verdict v = { 0 };
 	uint64_t args[6];
 
 	memcpy(args, req->data.args, sizeof(args));
 	filter_decide(d->policy, req->data.nr, args, &v);
-	/* The kernel's program refused it; were the two ever to differ, the refusal stands. */
-	resp->error = -(v.error > 0 ? v.error : EPERM);
-	record(d, req, v.rule, -resp->error);
+	if (d->trace)
+		trace_call(d->trace, &from, req->data.nr, args, &v);
+	if (d->trace && v.action == POLICY_ALLOW)
+		resp->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	else
+		refuse(d, req, &v, resp);
 }
 
 static short events_now(int fd)

@@ -67,7 +67,8 @@ int handover_open(struct handover *h, struct sj_err *err)
 int handover_fill(struct handover *h, const struct policy *policy, struct wire_boot_spec *spec, struct sj_err *err)
 {
 	_cleanup_filter_ struct filter_prog prog = { 0 };
-	int r = filter_compile(policy, true, &prog, err);
+	bool all = spec->flags & WIRE_MUST_NOTIFY;
+	int r = filter_compile(policy, all ? FILTER_NOTIFY_ALL : FILTER_NOTIFY_DENIED, &prog, err);
 
 	if (r < 0)
 		return r;

@@ -153,6 +153,9 @@ bool peek_where(const struct wire_python *layout, pid_t tid, struct session_wher
 /* filter_describe() with what pointers point to: paths, and addresses of sockets ("connect(3, 192.0.2.5:443)"). */
 void peek_describe(pid_t tid, int nr, const uint64_t args[6], char *ret, size_t len);
 
+/* What one argument leads to, as there; false: neither a path nor an address, or unreadable. */
+bool peek_argument(pid_t tid, int nr, const uint64_t args[6], unsigned int index, char *ret, size_t len);
+
 int peek_open(pid_t tid);		/* the thread's memory, or -errno */
 bool peek_read(int mem, uint64_t at, void *ret, size_t len);	/* all of it, or false */
 /* Line of byte `at` of a function's code by a location table of CPython 3.11; 0: none. */
@@ -165,11 +168,31 @@ struct denied {
 	struct session_report *rep;	/* where they are noted */
 	int listener;			/* -1: none */
 	struct wire_python python;	/* all zero: the guest said nothing of its interpreter */
+	struct session_trace *trace;	/* NULL: only denied calls come */
+	struct jail *jail;		/* of the trace */
 	uint16_t decisive[512];		/* by system call: which arguments rules look at; bit 15 = known */
 };
 
 /* Answer what waits. False: the listener is of no use any more, to be closed. */
 bool denied_batch(struct denied *d, short revents);
+
+/* ---- a trace (trace.c) ------------------------------------------------ */
+
+struct trace_from {
+	const struct policy *policy;
+	struct jail *jail;
+	const struct wire_python *python;
+	int listener;
+	uint64_t id;			/* of the call, for the listener */
+	pid_t tid;
+};
+
+/* Note one call and how it was answered. */
+void trace_call(struct session_trace *t, const struct trace_from *from, int nr, const uint64_t args[6],
+		const struct filter_verdict *v);
+void trace_look_at_disk(struct session_trace *t, struct jail *jail);
+/* Make a listener as quick as the kernel can. */
+void trace_listen(int listener);
 
 /* ---- one run (session.c, loop.c) -------------------------------------- */
 
@@ -217,6 +240,7 @@ void report_isolation(struct session_report *rep, const struct jail *jail, enum 
 /* Flags of json_dumps(): 15 digits are enough for three decimals of any run's milliseconds. */
 #define REPORT_FORMAT (JSON_COMPACT | JSON_REAL_PRECISION(15))
 struct json_t *report_object(const struct session_report *r, const struct policy *p); /* NULL: out of memory */
+struct json_t *report_where(const struct session_where *w);	/* JSON null: unknown */
 struct json_t *report_denial(const struct session_denial *d, uint64_t times);
 
 /* ---- what happened (verdict.c, hint.c) ------------------------------- */

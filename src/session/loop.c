@@ -165,6 +165,15 @@ static int guest_fault(const struct wire_ready *ready, struct sj_err *err)
 	return -(ready->error > 0 ? ready->error : EIO);
 }
 
+static int nobody_hears(struct sj_err *err)
+{
+	err_set(err, EBUSY, SJ_EXIT_SETUP, "E_TRACE_LISTENER", "the program cannot be traced: the kernel gives no listener");
+	err_why(err, "this process is under a filter that has a listener of its own, as in some containers, and there is "
+		"only one; or the kernel is older than Linux 5.5");
+	err_fix(err, "trace outside of it; a run without a trace works here too");
+	return -EBUSY;
+}
+
 static int guest_nonsense(struct sj_err *err)
 {
 	err_set(err, EBADMSG, SJ_EXIT_SETUP, "E_GUEST_PROTOCOL", "the guest sent an unknown start message");
@@ -213,6 +222,8 @@ static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
 	}
 	if (n != (ssize_t)sizeof(ready) || ready.magic != WIRE_BOOT_MAGIC)
 		return guest_nonsense(err);
+	if (ready.error && s->run->trace && strncmp(ready.step, WIRE_STEP_LISTENER, sizeof(ready.step)) == 0)
+		return nobody_hears(err);
 	if (ready.error)
 		return guest_fault(&ready, err);
 	if (ready.notify != n_fds)
@@ -220,6 +231,8 @@ static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
 	/* Without a listener (another one is above us) calls are refused all the same, but unseen. */
 	s->rep->denied_counted = n_fds == 1;
 	s->denied.python = ready.python;
+	if (s->run->trace && n_fds == 1)
+		trace_listen(fd);
 	text_clean(ready.step, sizeof(ready.step), s->rep->python, sizeof(s->rep->python), true);
 	become_ready(s, ready.at_us, now);
 	return 0;

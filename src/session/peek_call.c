@@ -163,17 +163,31 @@ static int pointee(void *arg, unsigned int i, char *ret, size_t len)
 		: put_address(c, c->args[i], (uint32_t)c->args[i + 1], ret, len);
 }
 
-void peek_describe(pid_t tid, int nr, const uint64_t args[6], char *ret, size_t len)
+static const struct pointees *find_pointees(int nr)
 {
-	_cleanup_close_ int mem = -1;
 	char buf[40];
 	const char *name = filter_call_name(nr, buf, sizeof(buf));
-	struct call c = { .args = args };
 
-	for (size_t i = 0; i < ARRAY_LEN(pointees) && !c.p; i++)
+	for (size_t i = 0; i < ARRAY_LEN(pointees); i++)
 		if (strcmp(pointees[i].name, name) == 0)
-			c.p = &pointees[i];
-	mem = c.p ? peek_open(tid) : -1;
+			return &pointees[i];
+	return NULL;
+}
+
+void peek_describe(pid_t tid, int nr, const uint64_t args[6], char *ret, size_t len)
+{
+	struct call c = { .args = args, .p = find_pointees(nr) };
+	_cleanup_close_ int mem = c.p ? peek_open(tid) : -1;
+
 	c.mem = mem;
 	filter_describe_with(nr, args, mem >= 0 ? pointee : NULL, &c, ret, len);
+}
+
+bool peek_argument(pid_t tid, int nr, const uint64_t args[6], unsigned int index, char *ret, size_t len)
+{
+	struct call c = { .args = args, .p = find_pointees(nr) };
+	_cleanup_close_ int mem = c.p ? peek_open(tid) : -1;
+
+	c.mem = mem;
+	return mem >= 0 && pointee(&c, index, ret, len) > 0;
 }

@@ -51,7 +51,7 @@ static json_t *output_part(const struct session_report *r)
 			 "truncated", r->truncated);
 }
 
-static json_t *where_part(const struct session_where *w)
+json_t *report_where(const struct session_where *w)
 {
 	if (!w->file[0])
 		return json_null();
@@ -66,7 +66,7 @@ json_t *report_denial(const struct session_denial *d, uint64_t times)
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "what", text(d->what),
 			 "syscall", text(filter_call_name(d->nr, buf, sizeof(buf))), "count", count(times),
 			 "rule", text(d->rule && d->rule->origin ? d->rule->origin : "default"),
-			 "where", where_part(&d->where), "allow_with", text_or_null(d->allow_with));
+			 "where", report_where(&d->where), "allow_with", text_or_null(d->allow_with));
 }
 
 static json_t *denied_part(const struct session_report *r)

@@ -88,7 +88,7 @@ static int fill_boot_record(struct session *s, struct sj_err *err)
 	const char *name = run->mode == WIRE_MODE_FILE ? s->prep.target : run->target;
 	struct wire_boot_spec spec = {
 		.mode = run->mode,
-		.flags = WIRE_NOTIFY | (s->io.line_buffered ? WIRE_LINE_BUFFERED : 0u),
+		.flags = WIRE_NOTIFY | (run->trace ? WIRE_MUST_NOTIFY : 0u) | (s->io.line_buffered ? WIRE_LINE_BUFFERED : 0u),
 		.args = s->prep.args,
 		.paths = s->prep.paths,
 		.code = named ? name : run->code,
@@ -111,6 +111,7 @@ static int start_jail(struct session *s, struct sj_err *err)
 	spec.extra = extra;
 	spec.n_extra = ARRAY_LEN(extra);
 	r = jail_start(&spec, &s->jail, err);
+	s->denied.jail = s->jail;
 	/* The child has its own copies; ours would keep the pipes from ever ending. */
 	stdio_close_inside(&s->io);
 	handover_close_inside(&s->handover);
@@ -208,6 +209,8 @@ static void conclude(struct session *s, uint64_t ended_at)
 	rep->wall_us = ended_at - s->ready_at;
 	report_isolation(rep, s->jail, s->run->isolation);
 	claim_copy(s->handover.claim, &rep->claim);
+	if (s->run->trace)
+		trace_look_at_disk(s->run->trace, s->jail);
 	if (verdict_failed(s->exited, s->wait_status))
 		jail_disk(s->jail, &used, &full);
 	s->jail = jail_finish(s->jail, &rep->usage);
@@ -236,7 +239,7 @@ static int attempt(const struct session_run *run, struct session_report *ret, st
 	struct session s = {
 		.run = run, .policy = run->policy, .rep = ret, .io = SESSION_STDIO_INIT,
 		.handover = HANDOVER_INIT, .signal_fd = -1,
-		.denied = { .policy = run->policy, .rep = ret, .listener = -1 },
+		.denied = { .policy = run->policy, .rep = ret, .listener = -1, .trace = run->trace },
 		.budget = run->policy->limits.output ? run->policy->limits.output : UINT64_MAX,
 		.started_at = io_now_us(),
 	};

@@ -21,8 +21,11 @@ enum session_status {
 };
 const char *session_status_word(enum session_status s);
 
+struct session_trace;
+
 struct session_run {
 	const struct policy *policy;
+	struct session_trace *trace;	/* NULL: allowed calls are not looked at */
 	enum wire_mode mode;
 	const char *target;		/* script path, module name, or NULL */
 	const char *code;		/* text for MODE_CODE and MODE_STDIN; may hold NULs */
@@ -75,6 +78,65 @@ struct session_report {
 	struct sj_err setup;		/* valid for STATUS_SETUP_ERROR */
 	struct wire_claim claim;	/* what the guest said of its own end: strings are terminated here */
 	char hint[512];			/* one line for people, may be empty */
+};
+
+/* ---- a trace: each kind of operation of a program, once (trace.c) ------ */
+
+#define SESSION_TRACE_MAX 1536		/* distinct operations kept; more of them are only counted */
+#define SESSION_TRACE_CALLS 768		/* of which system calls with the arguments that rules look at */
+#define SESSION_TRACE_PER_CALL 64	/* and of one system call */
+#define SESSION_OP_TEXT 320
+
+enum session_op_kind { OP_CALL, OP_FILE, OP_PROGRAM, OP_HOST };
+
+struct session_op {
+	enum session_op_kind kind;
+	int nr;
+	char call[32];			/* its name */
+	uint64_t args[6];		/* in normal form (filter_normalize) */
+	enum policy_action action;
+	int error;			/* errno that the call got, 0: it was allowed */
+	const struct policy_rule *rule;	/* that decided; belongs to the policy; NULL: the default */
+	uint64_t count;
+	char what[SESSION_OP_TEXT];
+	struct session_where where;	/* of the first such call; file empty: unknown */
+};
+
+struct session_traced {
+	uint64_t calls, refused;	/* quiet calls not counted */
+	uint64_t unkept;		/* operations for which there was no room */
+	uint64_t files_peak;		/* open descriptors of one process; 0: this kernel does not say */
+	uint64_t disk_peak;		/* bytes in the private folders together */
+	bool disk_full;
+};
+
+struct session_trace *trace_new(void);		/* NULL when out of memory */
+struct session_trace *trace_free(struct session_trace *t);	/* returns NULL */
+/* In the order of their first use: i from 0 until NULL. */
+const struct session_op *trace_op(const struct session_trace *t, size_t i);
+const struct session_traced *trace_sum(const struct session_trace *t);
+const char *session_op_kind_word(enum session_op_kind kind);		/* "call", "file" ... */
+const char *session_op_action_word(const struct session_op *op);	/* "allowed", "denied", "enosys" */
+
+enum session_unit { UNIT_BYTES, UNIT_NUMBER, UNIT_MS };
+/* The most that was used of something limited. */
+struct session_peak {
+	const char *name;		/* "memory", as in limits; "disk": the private folders together */
+	enum session_unit unit;
+	uint64_t peak, limit;		/* 0: unknown; no limit */
+	bool reached;
+};
+/* i from 0 until false. */
+bool session_peak(const struct session_traced *t, const struct session_report *r, const struct policy *p, size_t i,
+		  struct session_peak *ret);
+/* Schema smoljail.trace/1; p NULL: nothing ran. The caller frees. NULL when out of memory. */
+char *session_trace_json(const struct session_trace *t, const struct session_report *r, const struct policy *p);
+
+/* What a caller of the library gets of a run (smoljail.h). */
+struct sj_report {
+	struct session_report r;
+	struct policy *policy;		/* rules and names that r points to; NULL when it did not load */
+	struct session_trace *trace;	/* NULL: it was not asked for */
 };
 
 /* Always fills the report, also when it fails (then status is setup_error and nothing ran). */

@@ -37,6 +37,7 @@ enum wire_mode {
 enum wire_flag {
 	WIRE_LINE_BUFFERED = 1,	/* the caller's standard output is a terminal */
 	WIRE_NOTIFY = 2,	/* load the filter with a listener and send it over WIRE_SYNC_FD */
+	WIRE_MUST_NOTIFY = 4,	/* and where there is none, run nothing: step WIRE_STEP_LISTENER failed */
 };
 
 /* Followed by: insns, then n_args + n_paths NUL-terminated strings, then `code` bytes and a NUL. */
@@ -48,6 +49,8 @@ struct wire_boot {
 	uint32_t strings;	/* bytes of all strings, NULs included */
 	uint32_t code;		/* bytes of the program text (MODE_CODE, MODE_STDIN) or file/module name */
 };
+
+#define WIRE_STEP_LISTENER "listener"
 
 /*
  * Where the interpreter keeps what its threads are doing: an address, the same in every process of

@@ -72,4 +72,12 @@ static uint32_t sim_verdict(const struct filter_verdict *v, bool notify)
 	return SIM_BAD;
 }
 
+/* With FILTER_NOTIFY_ALL: who listens sees all but the quiet calls and the killed ones. */
+static inline uint32_t sim_verdict_all(const struct filter_verdict *v, int nr)
+{
+	if (v->action == POLICY_KILL || (v->action == POLICY_ALLOW && filter_quiet(nr)))
+		return sim_verdict(v, true);
+	return SECCOMP_RET_USER_NOTIF | (uint32_t)(v->action == POLICY_ALLOW ? ENOSYS : v->error);
+}
+
 #endif

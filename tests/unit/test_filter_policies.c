@@ -18,11 +18,11 @@
 
 static const char *const nets[] = { "none", "loopback", "host" };
 
-/* A shipped policy under one network mode, compiled with and without a listener. */
+/* A shipped policy under one network mode, compiled without a listener, with one, and for a trace. */
 struct pair {
 	const char *name, *net;
 	struct policy *p;
-	struct filter_prog direct, notify;
+	struct filter_prog direct, notify, all;
 	size_t asked, wrong;
 };
 
@@ -50,8 +50,9 @@ static void compile(const char *name, const char *net)
 	if (n_pairs > ARRAY_LEN(pairs))
 		abort();
 	*pair = (struct pair){ .name = name, .net = net, .p = load(name, net) };
-	if (ok(filter_compile(pair->p, false, &pair->direct, &err) == 0 &&
-	       filter_compile(pair->p, true, &pair->notify, &err) == 0, "%s, network %s: compiles", name, net))
+	if (ok(filter_compile(pair->p, FILTER_NOTIFY_NONE, &pair->direct, &err) == 0 &&
+	       filter_compile(pair->p, FILTER_NOTIFY_DENIED, &pair->notify, &err) == 0 &&
+	       filter_compile(pair->p, FILTER_NOTIFY_ALL, &pair->all, &err) == 0, "%s, network %s: compiles", name, net))
 		return;
 	printf("# %s: %s; %s\n", err.id, err.what, err.why);
 	exit(1);
@@ -62,16 +63,17 @@ static void compile(const char *name, const char *net)
 static void ask(struct pair *pair, int nr, const uint64_t args[6])
 {
 	uint32_t direct = sim_run(&pair->direct, nr, args), notify = sim_run(&pair->notify, nr, args);
+	uint32_t all = sim_run(&pair->all, nr, args);
 	struct filter_verdict v;
 	char text[200];
 
 	filter_decide(pair->p, nr, args, &v);
 	pair->asked++;
-	if (direct == sim_verdict(&v, false) && notify == sim_verdict(&v, true))
+	if (direct == sim_verdict(&v, false) && notify == sim_verdict(&v, true) && all == sim_verdict_all(&v, nr))
 		return;
 	filter_describe(nr, args, text, sizeof(text));
 	if (pair->wrong++ < 10)
-		printf("# %s: program %#x and %#x, decision %#x\n", text, direct, notify, sim_verdict(&v, false));
+		printf("# %s: program %#x, %#x and %#x, decision %#x\n", text, direct, notify, all, sim_verdict(&v, false));
 }
 
 /* Every number with arguments that rules are likely to test. */
@@ -117,7 +119,7 @@ static void ask_rule(struct pair *pair, const struct policy_rule *rule)
 
 static void test_agreement(struct pair *pair)
 {
-	ok(sim_valid(&pair->direct) && sim_valid(&pair->notify), "%s, network %s: the kernel would load it (%u instructions)",
+	ok(sim_valid(&pair->direct) && sim_valid(&pair->notify) && sim_valid(&pair->all), "%s, network %s: the kernel would load it (%u instructions)",
 	   pair->name, pair->net, pair->direct.len);
 	ask_numbers(pair);
 	for (size_t i = 0; i < pair->p->syscalls.n_rules; i++)
@@ -308,6 +310,47 @@ static void test_explained(void)
 	has_str("--net loopback", v.rule ? v.rule->allow_with : NULL, "with the flag that would allow it");
 }
 
+/* What a trace does not see it need not see: every policy allows it, whatever the arguments. */
+static void test_quiet(void)
+{
+	const char *name;
+	size_t n = 0;
+
+	for (; (name = filter_quiet_name(n)); n++) {
+		int nr = filter_call_number(name);
+		size_t sure = 0;
+
+		for (size_t i = 0; i < n_pairs; i++) {
+			const struct policy_syscalls *s = &pairs[i].p->syscalls;
+
+			for (size_t k = 0; k < s->n_rules; k++)
+				if (strcmp(s->rules[k].name, name) == 0) {
+					sure += s->rules[k].action == POLICY_ALLOW && s->rules[k].n_args == 0 &&
+						strcmp(s->rules[k].origin, "@floor") == 0;
+					break;
+				}
+		}
+		ok(nr >= 0 && filter_quiet(nr) && sure == n_pairs, "%s is quiet, and of the floor without conditions", name);
+	}
+	ok(!filter_quiet(filter_call_number("openat")) && !filter_quiet(-1) && !filter_quiet(NUMBERS), "others are not");
+}
+
+static void test_normal_form(void)
+{
+	_cleanup_policy_ struct policy *p = load("python", "none");
+	uint64_t open_args[6] = { 3, 0x7000, 2, 0600, 5, 6 };
+	uint64_t sock[6] = { 1ull << 32 | 2, 1, 0, 99 }, limit[6] = { 0, 7, 0x7ffc0000, 0x7ffd0000 };
+
+	filter_normalize(p, filter_call_number("openat"), open_args);
+	ok(!open_args[0] && !open_args[1] && !open_args[2] && !open_args[5], "no rule looks at openat: no argument is left");
+	filter_normalize(p, filter_call_number("socket"), sock);
+	ok(sock[0] == 2 && sock[3] == 0, "of socket the family is left, in the bits that the kernel reads");
+	filter_normalize(p, filter_call_number("prlimit64"), limit);
+	ok(limit[0] == 0 && limit[1] == 7 && limit[2] == 1 && limit[3] == 0, "of a pointer only whether it is one");
+	ok(filter_arg_constant(SYS_socket, 0) && filter_arg_constant(SYS_clone, 0) && !filter_arg_constant(SYS_kill, 0) &&
+	   !filter_arg_constant(SYS_openat, 1) && !filter_arg_constant(SYS_openat, 9), "which arguments are constants");
+}
+
 int main(void)
 {
 	for (size_t i = 0; policy_shipped_name(i); i++)
@@ -320,9 +363,12 @@ int main(void)
 	test_never();
 	test_families();
 	test_explained();
+	test_quiet();
+	test_normal_form();
 	for (size_t i = 0; i < n_pairs; i++) {
 		filter_prog_free(&pairs[i].direct);
 		filter_prog_free(&pairs[i].notify);
+		filter_prog_free(&pairs[i].all);
 		policy_free(pairs[i].p);
 	}
 	return done();
