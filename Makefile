@@ -56,7 +56,7 @@ Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 
 objects = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
-LIB_OBJ = $(call objects,$(foreach d,base policy filter wire root jail session workbench,src/$(d)/*.c) src/*.c)
+LIB_OBJ = $(call objects,$(foreach d,base policy filter wire root jail session workbench selftest,src/$(d)/*.c) src/*.c)
 CLI_OBJ = $(call objects,src/cli/*.c)
 # The guest is on the hostile side: linked with these objects and no others.
 GUEST_OBJ = $(call objects,src/guest/*.c src/wire/*.c) \
@@ -84,6 +84,7 @@ $(BUILD)/obj/guest/prepare.o: $(BUILD)/gen/guest/frozen_modules.h
 
 # It carries these files inside itself (.incbin), which -MMD does not see.
 $(BUILD)/obj/policy/embed.o: $(wildcard policies/*.json)
+$(BUILD)/obj/selftest/attacks.o: src/selftest/attacks.py
 
 $(BUILD)/gen/guest/frozen_modules.h: tools/freeze-modules
 	@mkdir -p $(@D)

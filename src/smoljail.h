@@ -254,6 +254,39 @@ struct sj_phase {
 };
 SJ_PUBLIC bool sj_doctor_phase(size_t i, struct sj_phase *ret);
 
+/* ---- selftest: what jails promise, tried on this host ---- */
+
+enum sj_check_state { SJ_CHECK_PASS, SJ_CHECK_FAIL, SJ_CHECK_SKIP };
+
+struct sj_check {
+	const char *policy;
+	const char *id;		/* stable: "file.read" */
+	const char *what;	/* what is attempted, in words */
+	enum sj_check_state state;
+	const char *want;	/* outcomes that pass, separated by "|"; NULL when skipped */
+	const char *got;
+	const char *why;	/* of a skip; else details of what happened, may be empty */
+};
+
+/* Zeroed fields mean what their comments say. */
+struct sj_selftest {
+	const char *const *policies;	/* names or files, NULL-terminated; NULL: every shipped one */
+	const char *only;		/* one check, or those of a group ("net"); NULL: all */
+	const char *isolation;		/* NULL: "full" */
+};
+
+/* The strings live until the callback returns. */
+typedef void sj_selftest_fn(void *arg, const struct sj_check *check);
+/*
+ * Starts jails in child processes and attacks from inside them; what is put on the
+ * host to be guarded is taken away again. For callers with one thread. An error:
+ * no jail could be set up. *ret_failed counts the checks that did not pass.
+ */
+SJ_PUBLIC int sj_selftest(const struct sj_selftest *options, sj_selftest_fn *fn, void *arg, size_t *ret_failed,
+			  struct sj_err *err);
+/* Id and words of each check; why is set for those that are not offered. False past the end. */
+SJ_PUBLIC bool sj_selftest_check(size_t i, struct sj_check *ret);
+
 #ifdef __cplusplus
 }
 #endif

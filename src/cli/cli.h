@@ -17,6 +17,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_rootfs(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_selftest(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

@@ -23,6 +23,7 @@ static const struct command {
 	{ "policy", cmd_policy, "list, show and check policies" },
 	{ "rootfs", cmd_rootfs, "list and verify the small roots that jails stand on" },
 	{ "doctor", cmd_doctor, "what this host offers, and what to do about the rest" },
+	{ "selftest", cmd_selftest, "attack jails from inside, and tell whether each attack failed as promised" },
 	{ "help", cmd_help, "this text, or `smoljail help COMMAND`" },
 	{ "version", cmd_version, "print the version" },
 };
