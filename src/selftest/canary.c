@@ -275,7 +275,6 @@ static int start_keeper(struct canaries *c)
 
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
-	(void)fflush(stdout);
 	c->keeper = fork();
 	if (c->keeper == 0) {
 		close(p[1]);
@@ -288,6 +287,7 @@ static int start_keeper(struct canaries *c)
 
 int canary_make(struct canaries **ret, struct sj_err *err)
 {
+	/* cppcheck-suppress invalidFunctionArg ; mmap(2): the descriptor of an anonymous mapping is -1 */
 	struct canaries *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int r;
 

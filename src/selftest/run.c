@@ -87,7 +87,7 @@ static int make_hostile(const struct canaries *c)
 {
 	static const int numbers[] = { 7, 77, 200 };
 	sigset_t some;
-	int fd = open(c->dir, O_RDONLY | O_DIRECTORY);
+	int fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0 || chdir(c->dir) < 0)
 		return -errno;
@@ -227,7 +227,6 @@ int run_start(struct jail_run *r, const struct canaries *c, const char *isolatio
 		return host_fault("cannot make a pipe", errno, err);
 	in = q[0];
 	r->in = q[1];
-	(void)fflush(stdout);
 	r->launcher = fork();
 	if (r->launcher < 0)
 		return host_fault("cannot start a process", errno, err);
