@@ -60,3 +60,22 @@ char *sj_policy_reference(enum sj_policy_form form)
 {
 	return form == SJ_POLICY_SCHEMA ? policy_schema_json() : policy_schema_mdoc();
 }
+
+int sj_policy_explain(const char *policy, const char *call, char *const *args, size_t n_args, bool json, char **ret,
+		      struct sj_err *err)
+{
+	_cleanup_policy_ struct policy *p = NULL;
+	int r = workbench_load(policy, &p, err);
+
+	return r < 0 ? r : workbench_explain(p, call, args, n_args, json, ret, err);
+}
+
+int sj_policy_diff(const char *a, const char *b, bool json, char **ret, bool *ret_same, struct sj_err *err)
+{
+	_cleanup_policy_ struct policy *from = NULL, *to = NULL;
+	int r = workbench_load(a, &from, err);
+
+	if (r == 0)
+		r = workbench_load(b, &to, err);
+	return r < 0 ? r : workbench_diff(from, to, json, ret, ret_same, err);
+}

@@ -208,6 +208,14 @@ typedef void sj_policy_note_fn(void *arg, const char *id, const char *path, cons
 /* All checks of a run that need no jail; *ret_notes counts what was told to fn. */
 SJ_PUBLIC int sj_policy_check(const char *policy, sj_policy_note_fn *fn, void *arg, size_t *ret_notes,
 			      struct sj_err *err);
+/*
+ * What a system call does under a policy, which rule decides, and what would allow it. args: numbers and names
+ * of constants; none: all rules of the call. As text for people, or as JSON. The caller frees *ret.
+ */
+SJ_PUBLIC int sj_policy_explain(const char *policy, const char *call, char *const *args, size_t n_args, bool json,
+				char **ret, struct sj_err *err);
+/* What a program could newly do under b and no longer, compared with a; *ret_same: nothing. The caller frees *ret. */
+SJ_PUBLIC int sj_policy_diff(const char *a, const char *b, bool json, char **ret, bool *ret_same, struct sj_err *err);
 enum sj_policy_form { SJ_POLICY_SCHEMA, SJ_POLICY_MDOC };
 /* Every setting: a JSON schema (draft 2020-12) for editors, or the body of smoljail-policy(5). The caller frees. */
 SJ_PUBLIC char *sj_policy_reference(enum sj_policy_form form);

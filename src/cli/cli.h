@@ -38,12 +38,16 @@ int policy_list(int argc, char **argv);		/* policy_show.c */
 int policy_show(int argc, char **argv);
 int policy_check(int argc, char **argv);
 int policy_schema(int argc, char **argv);
-extern const char policy_check_details[];
+int policy_explain(int argc, char **argv);	/* policy_compare.c */
+int policy_diff(int argc, char **argv);
+extern const char policy_check_details[], policy_explain_details[], policy_diff_details[];
 int policy_trace(int argc, char **argv);	/* policy_trace.c */
 extern const char policy_trace_details[];
 
 /* Paths and names in a policy may be anything: nothing of them reaches the terminal raw. */
 void policy_print_plain(const char *s);
+/* A text of lines that holds such strings: all but line ends and letters is shown as \u00XX, as JSON would. */
+void policy_print_text(const char *s);
 
 /* An option of a verb: sets *flag, or takes a value into *value. A list of them ends with a NULL name. */
 struct cli_option {

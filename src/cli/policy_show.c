@@ -50,7 +50,7 @@ int policy_show(int argc, char **argv)
 		return -r;
 	if (sj_policy_show(name, expand, &text, &err) < 0)
 		return cli_fail(&err);
-	fputs(text, stdout);
+	policy_print_text(text);
 	if (!expand)
 		putchar('\n');
 	return cli_finish(0);
@@ -65,6 +65,23 @@ void policy_print_plain(const char *s)
 			printf("\\x%02x", c);
 		else
 			putchar(c);
+	}
+}
+
+void policy_print_text(const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
+
+		/* The second half of the control characters is two bytes long in UTF-8. */
+		if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
+			printf("\\u00%02x", next);
+			s++;
+		} else if ((c < 0x20 && c != '\n') || c == 0x7f) {
+			printf("\\u00%02x", c);
+		} else {
+			putchar(c);
+		}
 	}
 }
 

@@ -77,6 +77,10 @@ const char *filter_quiet_name(size_t i);	/* i from 0 until NULL */
 unsigned int filter_normalize(const struct policy *p, int nr, uint64_t args[6]);
 /* Is the argument one of a set of constants (a family, a command, flags), rather than a number or a pointer? */
 bool filter_arg_constant(int nr, unsigned int index);
+/* What a rule answers for a call of that number, whatever its conditions; NULL: the answer where no rule matches. */
+void filter_answer(const struct policy *p, const struct policy_rule *rule, int nr, struct filter_verdict *ret);
+bool filter_matches(const struct policy_rule *rule, int nr, const uint64_t args[6]); /* do all its conditions hold? */
+bool filter_foreign(int nr);				/* a number of another architecture's table: always killed */
 
 /* "socket(AF_INET, SOCK_STREAM, 0)": name with decoded scalar arguments, never pointers. */
 void filter_describe(int nr, const uint64_t args[6], char *ret, size_t len);
@@ -90,6 +94,7 @@ const char *filter_call_name(int nr, char *buf, size_t len); /* "socket", or "sy
 int filter_call_number(const char *name);		/* -1: no call of this architecture */
 /* One argument of it in the same words; `first` is argument 0, on which the meaning of others may depend. */
 void filter_describe_arg(int nr, unsigned int index, uint64_t value, uint64_t first, char *ret, size_t len);
+#define FILTER_CALLS 512	/* numbers from 0 that a policy can name; not all of them are calls */
 unsigned int filter_arg_bits(int nr, unsigned int index);	/* how many the kernel reads: 32 or 64 */
 
 /* ---- what people write about a call (ask.c); errors: exit 2, with the nearest name ---- */

@@ -13,7 +13,7 @@
  * one policy means the same with any libseccomp and any kernel.
  */
 #define FILTER_NEWEST 450	/* set_mempolicy_home_node, Linux 5.17 */
-#define FILTER_CALLS_MAX 512	/* numbers that a rule can name */
+#define FILTER_CALLS_MAX FILTER_CALLS
 #define FILTER_X32_BIT 0x40000000
 #define FILTER_ERRNO_MAX 4095	/* the kernel cuts larger ones */
 

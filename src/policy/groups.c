@@ -8,6 +8,7 @@
  * Every start needs the groups, and building a tree of objects from 26 kB
  * would cost more time than all the rest of loading a policy.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy/embed.h"
@@ -196,6 +197,17 @@ void groups_unescape(char *s)
 		*to++ = *s;
 	}
 	*to = '\0';
+}
+
+char *policy_group_help(const char *name)
+{
+	_cleanup_free_ struct groups *groups = calloc(1, sizeof(*groups));
+	const struct group *g = groups && groups_open(groups) == 0 ? groups_find(groups, name, strlen(name)) : NULL;
+	char *help = g ? str_printf("%.*s", (int)g->help.len, g->help.s) : NULL;
+
+	if (help)
+		groups_unescape(help);
+	return help;
 }
 
 static char *copy(struct policy_own *own, struct span s)

@@ -169,6 +169,9 @@ char *policy_schema_mdoc(void);				/* the body of smoljail-policy(5) */
 typedef void policy_lint_fn(void *arg, const char *id, const char *path, const char *sentence);
 size_t policy_lint(const struct policy *p, policy_lint_fn *fn, void *arg);
 
+/* What a group of system calls ("@threads") is for; the caller frees. NULL: no such group, or out of memory. */
+char *policy_group_help(const char *name);
+
 /* Number of distinct calls allowed, with or without argument rules. */
 size_t policy_count_allowed(const struct policy *p);
 

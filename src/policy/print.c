@@ -38,6 +38,16 @@ static int print_condition(struct buf *b, const struct policy_arg *arg, bool fir
 	return buf_printf(b, "%s arg%u %s 0x%" PRIx64, glue, arg->index, policy_cmp_name(arg->op), arg->value);
 }
 
+/* Its author's words stay on their line. */
+static int print_reason(struct buf *b, const char *reason)
+{
+	int r = buf_printf(b, "  # ");
+
+	for (; *reason && r == 0; reason++)
+		r = buf_append(b, (unsigned char)*reason < 0x20 ? " " : reason, 1);
+	return r;
+}
+
 /* "ioctl  allow  @floor  if arg1 == 0x5401  # isatty(), on every open()" */
 static int print_rule(struct buf *b, const struct policy_rule *rule)
 {
@@ -53,7 +63,7 @@ static int print_rule(struct buf *b, const struct policy_rule *rule)
 	for (size_t i = 0; i < rule->n_args && r == 0; i++)
 		r = buf_append(b, i ? "" : " ", i ? 0 : 1) < 0 ? -ENOMEM : print_condition(b, &rule->args[i], i == 0);
 	if (r == 0 && rule->reason)
-		r = buf_printf(b, "  # %s", rule->reason);
+		r = print_reason(b, rule->reason);
 	while (b->len > 0 && b->data[b->len - 1] == ' ')
 		b->len--;
 	return r < 0 ? r : buf_append(b, "\n", 1);

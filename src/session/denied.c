@@ -66,25 +66,24 @@ static bool same_args(const uint64_t a[6], const uint64_t b[6], uint16_t mask)
 }
 
 /* Threads and processes take more than the one call that was refused first: their group. */
-static const char *remedy_name(const struct session_denial *d, char *buf, size_t len)
+static const char *remedy_name(int nr, const uint64_t args[6], char *buf, size_t len)
 {
-	const char *name = filter_call_name(d->nr, buf, len);
+	const char *name = filter_call_name(nr, buf, len);
 
 	if (strcmp(name, "clone") == 0)
-		return d->args[0] & CLONE_THREAD ? "@threads" : "@process";
+		return args[0] & CLONE_THREAD ? "@threads" : "@process";
 	return strcmp(name, "fork") == 0 || strcmp(name, "vfork") == 0 ? "@process" : name;
 }
 
 /* A call that no rule names needs only its name in the policy; a rule says for itself what would change it. */
-static void note_remedy(struct session_denial *d)
+void session_remedy(int nr, const uint64_t args[6], const struct policy_rule *rule, char *ret, size_t len)
 {
 	char buf[40];
 
-	if (d->rule)
-		snprintf(d->allow_with, sizeof(d->allow_with), "%s", d->rule->allow_with ? d->rule->allow_with : "");
+	if (rule)
+		snprintf(ret, len, "%s", rule->allow_with ? rule->allow_with : "");
 	else
-		snprintf(d->allow_with, sizeof(d->allow_with), "\"syscalls\": {\"allow\": [\"%s\"]}",
-			 remedy_name(d, buf, sizeof(buf)));
+		snprintf(ret, len, "\"syscalls\": {\"allow\": [\"%s\"]}", remedy_name(nr, args, buf, sizeof(buf)));
 }
 
 /* One that can make a page fault wait could make the supervisor wait. */
@@ -147,7 +146,7 @@ static void record(struct denied *den, const struct seccomp_notif *req, const st
 	*d = (struct session_denial){ .nr = nr, .count = 1, .rule = rule, .error = error };
 	memcpy(d->args, args, sizeof(d->args));
 	explain(den, req, d);
-	note_remedy(d);
+	session_remedy(nr, args, rule, d->allow_with, sizeof(d->allow_with));
 }
 
 static void refuse(struct denied *d, const struct seccomp_notif *req, const struct filter_verdict *v,

@@ -54,6 +54,9 @@ struct session_denial {
 	char allow_with[96];		/* flag or policy line that would allow it, may be empty */
 };
 
+/* The flag or policy line that would allow a refused call; empty: none is offered. rule NULL: no rule names the call. */
+void session_remedy(int nr, const uint64_t args[6], const struct policy_rule *rule, char *ret, size_t len);
+
 struct session_report {
 	enum session_status status;
 	char reason[512];

@@ -4,8 +4,9 @@
  * A policy file is read here as everywhere: by policy/, with nothing of it
  * trusted. What a system call does under a policy is never guessed from the
  * policy's text: filter/ decides, the same code that writes the program that
- * the kernel runs. The functions return text and structs; the command line
- * prints them.
+ * the kernel runs. Nothing here prints: functions return text for people, or
+ * JSON for programs, that the command line prints. Strings of a policy in that
+ * text have lost their control characters.
  */
 #ifndef SMOLJAIL_WORKBENCH_H
 #define SMOLJAIL_WORKBENCH_H
@@ -13,11 +14,28 @@
 #include "base/base.h"
 #include "policy/policy.h"
 
+#define WORKBENCH_TEXT_MAX (4u << 20)	/* bytes of a text for people */
+
 /*
  * Load a policy by name or file, with the checks of its system calls too, which
  * policy_load() leaves to whoever makes the filter. Errors: as of policy_load()
  * and filter_compile().
  */
 int workbench_load(const char *policy, struct policy **ret, struct sj_err *err);
+
+/*
+ * What a call does under a policy: by which rule, why, in this kernel, and what would allow it. Without
+ * arguments (n = 0): all rules of the call in their order. The caller frees *ret. Errors: exit 2 for a call or
+ * an argument that is not understood.
+ */
+int workbench_explain(const struct policy *p, const char *call, char *const *args, size_t n, bool json, char **ret,
+		      struct sj_err *err);
+
+/*
+ * What a program could newly do under b, and no longer, compared with a: by what they answer, not by their
+ * texts. *ret_same: nothing at all. The caller frees *ret.
+ */
+int workbench_diff(const struct policy *a, const struct policy *b, bool json, char **ret, bool *ret_same,
+		   struct sj_err *err);
 
 #endif
