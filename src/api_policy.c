@@ -79,3 +79,18 @@ int sj_policy_diff(const char *a, const char *b, bool json, char **ret, bool *re
 		r = workbench_load(b, &to, err);
 	return r < 0 ? r : workbench_diff(from, to, json, ret, ret_same, err);
 }
+
+int sj_policy_import(const struct sj_policy_import *from, sj_policy_note_fn *fn, void *arg, char **ret,
+		     struct sj_err *err)
+{
+	return workbench_import(from, fn, arg, ret, err);
+}
+
+int sj_policy_export(const char *policy, enum sj_policy_profile form, sj_policy_note_fn *fn, void *arg, char **ret,
+		     struct sj_err *err)
+{
+	_cleanup_policy_ struct policy *p = NULL;
+	int r = workbench_load(policy, &p, err);
+
+	return r < 0 ? r : workbench_export(p, form, fn, arg, ret, err);
+}

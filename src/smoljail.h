@@ -220,6 +220,28 @@ enum sj_policy_form { SJ_POLICY_SCHEMA, SJ_POLICY_MDOC };
 /* Every setting: a JSON schema (draft 2020-12) for editors, or the body of smoljail-policy(5). The caller frees. */
 SJ_PUBLIC char *sj_policy_reference(enum sj_policy_form form);
 
+/* What another sandbox goes by. Fields that are NULL mean what their comments say. */
+struct sj_policy_import {
+	const char *from;	/* "oci", or "bwrap-args"; NULL: "oci" */
+	const char *file;	/* oci: a seccomp profile of Docker, Podman, containerd or OCI */
+	char *const *args;	/* bwrap-args: options as bwrap takes them; NULL-terminated */
+	const char *name;	/* of the policy; NULL: it gets that of its file */
+	const char *arch;	/* oci: "amd64", for conditional entries; NULL: this machine's */
+	const char *kernel;	/* oci: "5.10"; NULL: the running one */
+	const char *caps;	/* oci: capabilities that the profile may count on, "CAP_SYS_CHROOT,CAP_SYSLOG"; NULL: none */
+};
+
+/*
+ * A policy as JSON from what another sandbox goes by. What could not be kept is told to fn, which may be NULL. It
+ * never allows more than the original, but for the runtime floor. The caller frees *ret.
+ */
+SJ_PUBLIC int sj_policy_import(const struct sj_policy_import *from, sj_policy_note_fn *fn, void *arg, char **ret,
+			       struct sj_err *err);
+enum sj_policy_profile { SJ_PROFILE_OCI, SJ_PROFILE_DOCKER };
+/* The system calls of a policy as a seccomp profile for container runtimes. The caller frees *ret. */
+SJ_PUBLIC int sj_policy_export(const char *policy, enum sj_policy_profile form, sj_policy_note_fn *fn, void *arg,
+			       char **ret, struct sj_err *err);
+
 /* ---- roots: the small read-only trees that jails stand on ---- */
 
 #define SJ_ROOTFS_DEFAULT "python"

@@ -43,6 +43,9 @@ int policy_diff(int argc, char **argv);
 extern const char policy_check_details[], policy_explain_details[], policy_diff_details[];
 int policy_trace(int argc, char **argv);	/* policy_trace.c */
 extern const char policy_trace_details[];
+int policy_import(int argc, char **argv);	/* policy_import.c */
+int policy_export(int argc, char **argv);
+extern const char policy_import_details[], policy_export_details[];
 
 /* Paths and names in a policy may be anything: nothing of them reaches the terminal raw. */
 void policy_print_plain(const char *s);

@@ -30,6 +30,10 @@ static const struct verb {
 	{ "schema", "[--mdoc]", "every setting as a JSON schema, or as a manual page's text", policy_schema, NULL },
 	{ "trace", "[-o FILE] [--policy P] [run options] FILE | -c CODE | -- COMMAND", "run a program and list what it does",
 	  policy_trace, policy_trace_details },
+	{ "import", "[-o OUT.json] [--name NAME] [--caps LIST] [--arch ARCH] [--kernel X.Y] FILE | --from bwrap-args -- OPTION...",
+	  "a policy from a container's seccomp profile, or from options of bubblewrap", policy_import, policy_import_details },
+	{ "export", "[-o OUT.json] [--format oci|docker] [NAME|FILE]", "its system calls as a seccomp profile for containers",
+	  policy_export, policy_export_details },
 };
 
 static const char more[] =

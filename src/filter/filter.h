@@ -22,6 +22,15 @@
 #include "policy/policy.h"
 
 #define FILTER_INSNS_MAX 4096	/* the kernel's BPF_MAXINSNS */
+#define FILTER_ERRNO_MAX 4095	/* the kernel cuts larger ones */
+
+/*
+ * Calls up to this number are known: refused, they answer the policy's errno.
+ * Those behind it answer ENOSYS unless a rule names them, since programs that
+ * try a new call fall back to an old one on ENOSYS only. Fixed, so that
+ * one policy means the same with any libseccomp and any kernel.
+ */
+#define FILTER_NEWEST 450	/* set_mempolicy_home_node, Linux 5.17 */
 
 struct filter_prog {
 	struct sock_filter *insns;
@@ -113,5 +122,16 @@ struct seccomp_data;
 /* A SECCOMP_RET_ value. */
 uint32_t filter_simulate(const struct filter_prog *prog, int nr, const uint64_t args[6]);
 uint32_t filter_simulate_data(const struct filter_prog *prog, const struct seccomp_data *data);
+
+/* ---- for tools that write rules (table.c) ---- */
+
+#define FILTER_ELSEWHERE (-2)
+/* Number of a call; -1: no such name, FILTER_ELSEWHERE: a call of other architectures only. */
+int filter_call_find(const char *name);
+const char *filter_call_at(int nr);			/* NULL: no such call */
+uint64_t filter_arg_mask(int nr, unsigned int index);	/* those that the kernel reads of an argument */
+bool filter_arg_is_pointer(int nr, unsigned int index);	/* of which a filter sees whether it is 0 */
+/* Can this rule be tested at all? -EINVAL, as filter_compile() says. */
+int filter_rule_check(const struct policy_rule *rule, struct sj_err *err);
 
 #endif

@@ -6,16 +6,8 @@
 
 #include "filter/filter.h"
 
-/*
- * Calls up to this number are known: refused, they answer the policy's errno.
- * Those behind it answer ENOSYS unless a rule names them, since programs that
- * try a new call fall back to an old one on ENOSYS only. Fixed, so that
- * one policy means the same with any libseccomp and any kernel.
- */
-#define FILTER_NEWEST 450	/* set_mempolicy_home_node, Linux 5.17 */
 #define FILTER_CALLS_MAX FILTER_CALLS
 #define FILTER_X32_BIT 0x40000000
-#define FILTER_ERRNO_MAX 4095	/* the kernel cuts larger ones */
 
 /* ---- calls (calls.c) ------------------------------------------------ */
 

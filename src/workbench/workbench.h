@@ -37,5 +37,20 @@ int workbench_explain(const struct policy *p, const char *call, char *const *arg
  */
 int workbench_diff(const struct policy *a, const struct policy *b, bool json, char **ret, bool *ret_same,
 		   struct sj_err *err);
+/* ---- policies from and for other programs (oci_import.c, oci_export.c, bwrap.c) ---- */
+
+/*
+ * A policy, as text, from a profile or a command line of another sandbox. What changes its meaning goes to fn, which
+ * may be NULL. The result is never looser than the original but for the runtime floor, and is known to load.
+ */
+int workbench_import(const struct sj_policy_import *from, sj_policy_note_fn *fn, void *arg, char **ret, struct sj_err *err);
+/* The text of a profile is bounded by POLICY_FILE_MAX; `name` stands for it in errors. */
+int workbench_import_oci(const char *text, size_t len, const char *name, const struct sj_policy_import *from,
+		      sj_policy_note_fn *fn, void *arg, char **ret, struct sj_err *err);
+int workbench_import_bwrap(const struct sj_policy_import *from, sj_policy_note_fn *fn, void *arg, char **ret,
+			struct sj_err *err);
+/* The system call part of a policy as a profile for containers. */
+int workbench_export(const struct policy *p, enum sj_policy_profile form, sj_policy_note_fn *fn, void *arg, char **ret,
+		  struct sj_err *err);
 
 #endif
