@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "jail/jail.h"
 #include "policy/policy.h"
 #include "session/session.h"
 
@@ -25,7 +24,6 @@ struct sj_run {
 	char *target, *code, *dir;
 	size_t code_len;
 	char **args;
-	enum jail_isolation isolation;
 	int stdio[3];
 	bool traced;
 };
@@ -190,20 +188,7 @@ void sj_run_trace(struct sj_run *run)
 
 int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err)
 {
-	if (strcmp(word, "full") == 0) {
-		run->isolation = JAIL_FULL;
-		return 0;
-	}
-	if (strcmp(word, "landlock") == 0) {
-		err_set(err, ENOTSUP, SJ_EXIT_USAGE, "E_ISOLATION", "--isolation landlock is not in this version");
-		err_why(err, "no jail without user namespaces is part of it, so it is refused rather than ignored");
-		err_fix(err, "leave it out; smoljail doctor tells what this host lacks for a full jail");
-		return -ENOTSUP;
-	}
-	err_set(err, EINVAL, SJ_EXIT_USAGE, "E_ISOLATION", "--isolation: unknown word \"%s\"", word);
-	err_why(err, "the only one is full");
-	err_fix(err, "leave it out");
-	return -EINVAL;
+	return sj_run_set_flag(run, "--isolation", "isolation", word, err);
 }
 
 void sj_run_stdio(struct sj_run *run, int in, int out, int err)
@@ -227,7 +212,7 @@ static int run_with_policy(const struct sj_run *run, struct sj_report *report, s
 	struct session_run s = {
 		.policy = report->policy, .trace = report->trace, .mode = run->mode, .target = run->target,
 		.code = run->code, .code_len = run->code_len, .args = run->args, .dir = run->dir,
-		.isolation = run->isolation, .stdio = { run->stdio[0], run->stdio[1], run->stdio[2] },
+		.stdio = { run->stdio[0], run->stdio[1], run->stdio[2] },
 	};
 
 	return session_run(&s, &report->r, err);

@@ -82,7 +82,7 @@ SJ_PUBLIC int sj_run_args(struct sj_run *run, char *const *args);	/* sys.argv[1:
 
 /* The script's project folder: read-only at /project, importable. */
 SJ_PUBLIC int sj_run_dir(struct sj_run *run, const char *dir);
-/* "full", the default and the only one: a weaker word ("landlock") is refused with -ENOTSUP. */
+/* "full", or "landlock" for hosts that refuse user namespaces: the policy's setting of that name, checked by sj_run_start(). */
 SJ_PUBLIC int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err);
 /* Descriptors to relay, -1 = none; 0, 1, 2 unless set. They are never handed into the jail. */
 SJ_PUBLIC void sj_run_stdio(struct sj_run *run, int in, int out, int err);

@@ -85,7 +85,7 @@ struct run_options {
 	bool takes_allow;			/* --allow NAME=VALUE is like --NAME VALUE */
 	bool optional;				/* there may be nothing to run */
 
-	const char *policy, *dir, *report, *isolation;	/* NULL: not given */
+	const char *policy, *dir, *report;	/* NULL: not given */
 	bool quiet, verbose, help;
 	struct run_set *sets;
 	size_t n_sets;

@@ -101,8 +101,6 @@ int run_configure(struct sj_run *run, const struct run_options *o)
 	for (size_t i = 0; i < o->n_sets; i++)
 		if (sj_run_set_flag(run, o->sets[i].flag, o->sets[i].path, o->sets[i].value, &err) < 0)
 			return cli_fail(&err);
-	if (o->isolation && sj_run_isolation(run, o->isolation, &err) < 0)
-		return cli_fail(&err);
 	r = choose_program(run, o);
 	if (r == 0 && o->what != RUN_COMMAND)
 		r = sj_run_args(run, o->args);

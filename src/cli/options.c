@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-enum option_kind { O_SET, O_POLICY, O_DIR, O_REPORT, O_ISOLATION, O_QUIET, O_VERBOSE, O_HELP };
+enum option_kind { O_SET, O_POLICY, O_DIR, O_REPORT, O_QUIET, O_VERBOSE, O_HELP };
 
 static const struct option {
 	const char *name, *value;	/* value NULL: takes none */
@@ -36,7 +36,7 @@ static const struct option {
 	{ "net", "MODE", O_SET, { "network.mode" }, "none, loopback or host (not isolated)" },
 	{ "root", "NAME", O_SET, { "files.root" }, "which small root to stand on (smoljail rootfs list)" },
 	{ "report", "FILE|-", O_REPORT, { NULL }, "write what happened as JSON; - is standard output" },
-	{ "isolation", "full", O_ISOLATION, { NULL }, "the default; this version has no weaker one" },
+	{ "isolation", "full|landlock", O_SET, { "isolation" }, "landlock: weaker, for hosts without user namespaces" },
 	{ "quiet", NULL, O_QUIET, { NULL }, "say nothing when the program is stopped" },
 	{ "verbose", NULL, O_VERBOSE, { NULL }, "tell isolation, limits, times and denials afterwards" },
 	{ "help", NULL, O_HELP, { NULL }, "this text" },
@@ -100,7 +100,6 @@ static void apply(struct run_options *o, const struct option *opt, const char *f
 	case O_POLICY: o->policy = value; break;
 	case O_DIR: o->dir = value; break;
 	case O_REPORT: o->report = value; break;
-	case O_ISOLATION: o->isolation = value; break;
 	case O_QUIET: o->quiet = true; break;
 	case O_VERBOSE: o->verbose = true; break;
 	case O_HELP: o->help = true; break;

@@ -18,6 +18,7 @@ struct watch {
 	struct wire_claim *claim;
 	pid_t pid;		/* a forked child ends too, but its end is not the program's */
 	char *main_file;
+	char *folders[2];	/* that hold the program's own files, each with a slash at its end */
 };
 
 /* ---- bounded copies ------------------------------------------------------ */
@@ -73,8 +74,8 @@ static bool is_own_file(const struct watch *w, PyObject *file)
 	const char *name = file && PyUnicode_Check(file) ? PyUnicode_AsUTF8(file) : NULL;
 
 	PyErr_Clear();
-	return name && (strcmp(name, w->main_file) == 0 || str_prefix(name, GUEST_WORK "/") ||
-			str_prefix(name, GUEST_PROJECT "/"));
+	return name && (strcmp(name, w->main_file) == 0 || str_prefix(name, w->folders[0]) ||
+			str_prefix(name, w->folders[1]));
 }
 
 static void note_place(const struct watch *w, PyObject *file, int line)
@@ -176,16 +177,32 @@ static PyObject *note_end(PyObject *self, PyObject *Py_UNUSED(args))
 
 static PyMethodDef note_end_def = { "note_end", note_end, METH_NOARGS, NULL };
 
-int guest_watch_end(struct wire_claim *claim, const char *main_file)
+/* Lives as long as the process. */
+static struct watch *new_watch(const struct guest *g, const char *main_file)
 {
-	/* Lives as long as the process. */
 	struct watch *w = calloc(1, sizeof(*w));
+	const char *slash = strrchr(main_file, '/');
+	int r;
+
+	if (!w)
+		return NULL;
+	*w = (struct watch){ .claim = g->claim, .pid = getpid(), .main_file = strdup(main_file) };
+	r = asprintf(&w->folders[0], "%s/", g->work);
+	/* Without mounts the project has no name of its own: the script's folder stands for it. */
+	if (r >= 0 && guest_root()[0] && slash)
+		r = asprintf(&w->folders[1], "%.*s/", (int)(slash - main_file), main_file);
+	else if (r >= 0)
+		r = asprintf(&w->folders[1], "%s/", GUEST_PROJECT);
+	return r >= 0 && w->main_file ? w : NULL;
+}
+
+int guest_watch_end(const struct guest *g, const char *main_file)
+{
+	struct watch *w = new_watch(g, main_file);
 	PyObject *capsule = NULL, *function = NULL, *module = NULL, *r = NULL;
 
-	if (w) {
-		*w = (struct watch){ .claim = claim, .pid = getpid(), .main_file = strdup(main_file) };
-		capsule = w->main_file ? PyCapsule_New(w, NULL, NULL) : NULL;
-	}
+	if (w)
+		capsule = PyCapsule_New(w, NULL, NULL);
 	if (capsule)
 		function = PyCFunction_New(&note_end_def, capsule);
 	if (function)

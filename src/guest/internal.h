@@ -24,7 +24,14 @@ struct guest {
 	void *map;			/* the boot record */
 	size_t map_len;
 	struct wire_claim *claim;	/* shared with the host */
+	char *work, *executable;	/* the work folder; sys.executable */
 };
+
+/* ---- where things are (place.c) ------------------------------------- */
+
+void guest_find_home(struct guest *g);
+const char *guest_root(void);	/* the folder that "/" of the root is; "" but in a jail without mounts */
+const char *guest_path(char *buf, size_t len, const char *path);	/* a path of the root, as it is called here */
 
 /* ---- before untrusted code (receive.c) ------------------------------ */
 
@@ -85,6 +92,6 @@ void guest_python_prepare(void);
 /* exit, quit, help, copyright, credits, license, without the cost of site. */
 int guest_add_builtins(void);
 /* Note how the program ends in the claim page; main_file: of the program, as tracebacks name it. */
-int guest_watch_end(struct wire_claim *claim, const char *main_file);
+int guest_watch_end(const struct guest *g, const char *main_file);
 
 #endif

@@ -24,6 +24,7 @@ int guest_main(int argc, char **argv)
 	if (argc < 1 || !is_jailed_start(argv[0]))
 		return guest_plain(argc, argv);
 	guest_receive(&g);
+	guest_find_home(&g);
 	if (g.boot.head->mode == WIRE_MODE_EXEC)
 		guest_exec(&g);
 	guest_python(&g);

@@ -6,6 +6,9 @@
  * Never: differs from python3 but in where it looks for packages, and in writing no byte code
  */
 #include <Python.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "guest/internal.h"
@@ -27,6 +30,20 @@ static int append_if_there(PyObject *path, const char *folder)
 	return r < 0 ? -1 : 0;
 }
 
+/* Without mounts they are at the host's paths, which the script that started us has put there (jail/light_plan.c). */
+static int append_told(PyObject *path)
+{
+	const char *list = getenv("SMOLJAIL_PATH");
+	_cleanup_free_ char *copy = strdup(list ? list : "");
+	char *rest = copy, *folder;
+	int r = copy ? 0 : -1;
+
+	while (r == 0 && (folder = strsep(&rest, ":")))
+		if (*folder)
+			r = append_if_there(path, folder);
+	return r;
+}
+
 /* The folders that a jailed program's own sys.path has, so that its children find the same modules. */
 static int append_folders(void)
 {
@@ -36,6 +53,8 @@ static int append_folders(void)
 
 	if (!path || !PyList_Check(path))
 		return 0;
+	if (guest_root()[0])
+		return append_told(path);
 	r = append_if_there(path, GUEST_PROJECT);
 	for (int i = 2; r == 0 && i < PACKAGES_MAX && access(folder, F_OK) == 0; i++) {
 		r = append_if_there(path, folder);
@@ -46,6 +65,7 @@ static int append_folders(void)
 
 int guest_plain(int argc, char **argv)
 {
+	char home[PATH_MAX];
 	PyConfig c;
 	PyStatus status;
 
@@ -53,7 +73,10 @@ int guest_plain(int argc, char **argv)
 	PyConfig_InitPythonConfig(&c);
 	c.write_bytecode = 0;
 	c.user_site_directory = 0;
-	status = PyConfig_SetBytesArgv(&c, argc, argv);
+	/* Without mounts the library is where nobody would look for it. */
+	status = guest_root()[0] ? PyConfig_SetBytesString(&c, &c.home, guest_path(home, sizeof(home), "/usr")) : PyStatus_Ok();
+	if (!PyStatus_Exception(status))
+		status = PyConfig_SetBytesArgv(&c, argc, argv);
 	if (!PyStatus_Exception(status))
 		status = Py_InitializeFromConfig(&c);
 	PyConfig_Clear(&c);

@@ -7,6 +7,7 @@
  */
 #include <Python.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <structmember.h>
@@ -62,12 +63,13 @@ static void append_pythonpath(PyWideStringList *list)
 }
 
 /* sys.argv as the host made it, and sys.orig_argv as if typed. */
-static void set_argv(PyConfig *c, const struct wire_boot_view *boot)
+static void set_argv(PyConfig *c, const struct guest *g)
 {
+	const struct wire_boot_view *boot = &g->boot;
 	const char **rest = boot->args;
 	char *code = NULL;
 
-	append(&c->orig_argv, GUEST_EXECUTABLE);
+	append(&c->orig_argv, g->executable);
 	switch ((enum wire_mode)boot->head->mode) {
 	case WIRE_MODE_CODE:
 		append(&c->orig_argv, "-c");
@@ -101,21 +103,26 @@ static void set_argv(PyConfig *c, const struct wire_boot_view *boot)
 	}
 }
 
-static void set_paths(PyConfig *c, const struct wire_boot_view *boot)
+static void set_paths(PyConfig *c, const struct guest *g)
 {
-	must(PyConfig_SetBytesString(c, &c->program_name, GUEST_EXECUTABLE));
-	must(PyConfig_SetBytesString(c, &c->executable, GUEST_EXECUTABLE));
-	must(PyConfig_SetBytesString(c, &c->base_executable, GUEST_EXECUTABLE));
+	char prefix[PATH_MAX], library[PATH_MAX], dynload[PATH_MAX];
+
+	guest_path(prefix, sizeof(prefix), PREFIX);
+	guest_path(library, sizeof(library), STDLIB);
+	guest_path(dynload, sizeof(dynload), STDLIB "/lib-dynload");
+	must(PyConfig_SetBytesString(c, &c->program_name, g->executable));
+	must(PyConfig_SetBytesString(c, &c->executable, g->executable));
+	must(PyConfig_SetBytesString(c, &c->base_executable, g->executable));
 	/* With each of these set the interpreter does not search for them, which takes it twenty calls and a script. */
-	must(PyConfig_SetBytesString(c, &c->prefix, PREFIX));
-	must(PyConfig_SetBytesString(c, &c->exec_prefix, PREFIX));
-	must(PyConfig_SetBytesString(c, &c->base_prefix, PREFIX));
-	must(PyConfig_SetBytesString(c, &c->base_exec_prefix, PREFIX));
+	must(PyConfig_SetBytesString(c, &c->prefix, prefix));
+	must(PyConfig_SetBytesString(c, &c->exec_prefix, prefix));
+	must(PyConfig_SetBytesString(c, &c->base_prefix, prefix));
+	must(PyConfig_SetBytesString(c, &c->base_exec_prefix, prefix));
 	c->module_search_paths_set = 1;
 	append_pythonpath(&c->module_search_paths);
-	append(&c->module_search_paths, STDLIB);
-	append(&c->module_search_paths, STDLIB "/lib-dynload");
-	for (const char **path = boot->paths; *path; path++)
+	append(&c->module_search_paths, library);
+	append(&c->module_search_paths, dynload);
+	for (const char **path = g->boot.paths; *path; path++)
 		append(&c->module_search_paths, *path);
 }
 
@@ -145,13 +152,19 @@ static int name_library(void)
 		{ "encodings.aliases", "encodings/aliases.py" },
 		{ "encodings.utf_8", "encodings/utf_8.py" },
 	};
-	PyObject *dir = PyUnicode_FromString(STDLIB), *folder = Py_BuildValue("[s]", STDLIB "/encodings"), *module = NULL;
-	char path[sizeof(STDLIB) + 32];
-	int r = dir && folder ? PySys_SetObject("_stdlib_dir", dir) : -1;
+	char library[PATH_MAX], path[PATH_MAX + 32];
+	PyObject *dir, *folder, *module = NULL;
+	int r;
+
+	guest_path(library, sizeof(library), STDLIB);
+	snprintf(path, sizeof(path), "%s/encodings", library);
+	dir = PyUnicode_DecodeFSDefault(library);
+	folder = Py_BuildValue("[N]", PyUnicode_DecodeFSDefault(path));
+	r = dir && folder ? PySys_SetObject("_stdlib_dir", dir) : -1;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(early); i++) {
 		module = PyImport_AddModule(early[i].module);
-		snprintf(path, sizeof(path), "%s/%s", STDLIB, early[i].file);
+		snprintf(path, sizeof(path), "%s/%s", library, early[i].file);
 		r = module ? PyModule_AddStringConstant(module, "__file__", path) : -1;
 	}
 	/* A package finds its other modules there. */
@@ -162,7 +175,7 @@ static int name_library(void)
 	return r;
 }
 
-static void initialize(const struct wire_boot_view *boot)
+static void initialize(const struct guest *g)
 {
 	PyConfig c;
 
@@ -179,8 +192,8 @@ static void initialize(const struct wire_boot_view *boot)
 	c.write_bytecode = 0;
 	c.configure_c_stdio = 1;
 	c.install_signal_handlers = 1;
-	set_paths(&c, boot);
-	set_argv(&c, boot);
+	set_paths(&c, g);
+	set_argv(&c, g);
 	must(Py_InitializeFromConfig(&c));
 	PyConfig_Clear(&c);
 	if (name_library() < 0)
@@ -284,12 +297,12 @@ void guest_python(const struct guest *g)
 	guest_python_prepare();
 	if (head->mode == WIRE_MODE_SESSION && guest_session_register() < 0)
 		fail_python("module _smoljail");
-	initialize(&g->boot);
+	initialize(g);
 	if ((head->flags & WIRE_LINE_BUFFERED) && line_buffer_stdout() < 0)
 		fail_python("standard output");
 	if (clear_no_site() < 0 || guest_add_builtins() < 0)
 		fail_python("builtins");
-	if (guest_watch_end(g->claim, main_file(&g->boot)) < 0)
+	if (guest_watch_end(g, main_file(&g->boot)) < 0)
 		fail_python("atexit");
 	if (freeze_heap() < 0)
 		fail_python("gc.freeze");

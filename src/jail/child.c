@@ -1,5 +1,5 @@
 /*
- * child.c - the phases that turn a fresh clone into the inside of a jail
+ * child.c - phases are run one by one; those that turn a fresh clone into the inside of a full jail
  *
  * Runs as: the clone; first with all capabilities of its own user namespace, after "privileges" with none
  * Trusts: struct launch, prepared by the supervisor
@@ -23,7 +23,7 @@
 
 /* ---- talking to the supervisor ---------------------------------------- */
 
-static int send_msg(const struct launch *l, enum msg_kind kind, int error, const int *fds, size_t n_fds)
+int child_send(const struct launch *l, enum msg_kind kind, int error, const int *fds, size_t n_fds)
 {
 	struct jail_msg msg = { .kind = kind, .phase = l->phase, .error = error };
 
@@ -39,7 +39,7 @@ static int send_msg(const struct launch *l, enum msg_kind kind, int error, const
 
 _noreturn_ static void fail(const struct launch *l, int error)
 {
-	(void)send_msg(l, MSG_FAILED, -error, NULL, 0);
+	(void)child_send(l, MSG_FAILED, -error, NULL, 0);
 	_exit(SJ_EXIT_SETUP);
 }
 
@@ -49,7 +49,7 @@ static unsigned int sync_bit(unsigned char byte)
 }
 
 /* End of file means that the supervisor is gone: nothing is left to do. */
-static void wait_for(struct launch *l, enum sync_byte want)
+void child_wait_for(struct launch *l, enum sync_byte want)
 {
 	unsigned char byte;
 
@@ -83,7 +83,7 @@ static int ph_session(struct launch *l)
 {
 	int r;
 
-	wait_for(l, SYNC_MAPS);
+	child_wait_for(l, SYNC_MAPS);
 	if (setsid() < 0)
 		return -errno;
 	r = privs_normalise_signals();
@@ -133,11 +133,11 @@ static int ph_network(struct launch *l)
 	fd = net_open_route();
 	if (fd < 0)
 		return fd;
-	r = send_msg(l, MSG_ROUTE, 0, &fd, 1);
+	r = child_send(l, MSG_ROUTE, 0, &fd, 1);
 	close(fd);
 	if (r < 0)
 		return r;
-	wait_for(l, SYNC_NET);
+	child_wait_for(l, SYNC_NET);
 	return 0;
 }
 
@@ -195,7 +195,7 @@ static int ph_read_only(struct launch *l)
 	return r;
 }
 
-static int ph_rlimits(struct launch *l)
+int child_rlimits(struct launch *l)
 {
 	return privs_apply_rlimits(l->rlimits, l->n_rlimits);
 }
@@ -244,7 +244,7 @@ static int lay_descriptors(const struct jail_spec *spec)
 }
 
 /* Before the limit on open files, which may be lower than the numbers used here. */
-static int ph_descriptors(struct launch *l)
+int child_descriptors(struct launch *l)
 {
 	int r = dup_high(l->sock, 100);
 
@@ -257,7 +257,7 @@ static int ph_descriptors(struct launch *l)
 	return syscall(SYS_close_range, 3 + l->spec->n_extra, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }
 
-static int ph_guest(struct launch *l)
+int child_guest(struct launch *l)
 {
 	l->detail = l->spec->path;
 	(void)execve(l->spec->path, l->spec->argv, l->spec->envp);
@@ -266,36 +266,39 @@ static int ph_guest(struct launch *l)
 
 /* ---- the table --------------------------------------------------------- */
 
-/* In the order in which they run; a NULL function is run by the process named. */
-static const struct phase {
-	const char *name;
-	int (*run)(struct launch *l);
-	const char *runs_as, *takes_away;
-} phases[] = {
-	{ "clone", NULL, "supervisor", "the host's users, mounts, processes, network, IPC and names" },
-	{ "cgroup", ph_cgroup, "child", "more memory, processes and CPU than the limits; sight of the cgroup tree" },
-	{ "uid_map", NULL, "supervisor", "every user and group id but one" },
-	{ "session", ph_session, "child", "the terminal, inherited signal handling and umask" },
-	{ "sources", ph_sources, "child, as the caller", "every host path that is not opened here" },
-	{ "identity", ph_identity, "child", "the caller's identity" },
-	{ "hostname", ph_hostname, "child", "the host's name" },
-	{ "network", ph_network, "child and supervisor", "every interface but lo" },
-	{ "no_nested_userns", ph_no_nested_userns, "child", "new user namespaces, and with them new capabilities" },
-	{ "private_mounts", ph_private_mounts, "child", "propagation of mounts to and from the host" },
-	{ "root_tmpfs", ph_root_tmpfs, "child", "nothing yet: the new root is an empty tmpfs" },
-	{ "plan", ph_plan, "child", "set-uid files, device files and writing where the plan says so" },
-	{ "proc", ph_proc, "child", "the host's /proc; the new one shows this jail's processes only" },
-	{ "pivot", ph_pivot, "child", "the host's file system" },
-	{ "read_only", ph_read_only, "child", "changes to / and /dev" },
-	{ "privileges", ph_privileges, "child", "all capabilities, for good; gaining any by exec" },
-	{ "landlock", ph_landlock, "guest", "file access beyond the plan, signals and sockets to the outside" },
-	{ "descriptors", ph_descriptors, "guest", "every descriptor but the streams and the boot record" },
-	{ "rlimits", ph_rlimits, "guest", "core files, locked memory, priorities, more than the limits" },
-	{ "guest", ph_guest, "guest", "the launcher's code and memory, by exec" },
-	{ "seccomp", NULL, "guest", "system calls beyond the policy; the boot record is closed" },
+const struct phase full_phases[] = {
+	{ "clone", BY_SUPERVISOR, NULL, "supervisor", "the host's users, mounts, processes, network, IPC and names" },
+	{ "cgroup", BY_CHILD, ph_cgroup, "child", "more memory, processes and CPU than the limits; sight of the cgroup tree" },
+	{ "uid_map", BY_SUPERVISOR, NULL, "supervisor", "every user and group id but one" },
+	{ "session", BY_CHILD, ph_session, "child", "the terminal, inherited signal handling and umask" },
+	{ "sources", BY_CHILD, ph_sources, "child, as the caller", "every host path that is not opened here" },
+	{ "identity", BY_CHILD, ph_identity, "child", "the caller's identity" },
+	{ "hostname", BY_CHILD, ph_hostname, "child", "the host's name" },
+	{ "network", BY_CHILD, ph_network, "child and supervisor", "every interface but lo" },
+	{ "no_nested_userns", BY_CHILD, ph_no_nested_userns, "child", "new user namespaces, and with them new capabilities" },
+	{ "private_mounts", BY_CHILD, ph_private_mounts, "child", "propagation of mounts to and from the host" },
+	{ "root_tmpfs", BY_CHILD, ph_root_tmpfs, "child", "nothing yet: the new root is an empty tmpfs" },
+	{ "plan", BY_CHILD, ph_plan, "child", "set-uid files, device files and writing where the plan says so" },
+	{ "proc", BY_CHILD, ph_proc, "child", "the host's /proc; the new one shows this jail's processes only" },
+	{ "pivot", BY_CHILD, ph_pivot, "child", "the host's file system" },
+	{ "read_only", BY_CHILD, ph_read_only, "child", "changes to / and /dev" },
+	{ "privileges", BY_CHILD, ph_privileges, "child", "all capabilities, for good; gaining any by exec" },
+	{ "landlock", BY_GUEST, ph_landlock, "guest", "file access beyond the plan, signals and sockets to the outside" },
+	{ "descriptors", BY_GUEST, child_descriptors, "guest", "every descriptor but the streams and the boot record" },
+	{ "rlimits", BY_GUEST, child_rlimits, "guest", "core files, locked memory, priorities, more than the limits" },
+	{ "guest", BY_GUEST, child_guest, "guest", "the launcher's code and memory, by exec" },
+	{ "seccomp", BY_SUPERVISOR, NULL, "guest", "system calls beyond the policy; the boot record is closed" },
+	{ .name = NULL },
 };
 
-static int index_of(int (*run)(struct launch *))
+/* ---- running them -------------------------------------------------------- */
+
+static const struct phase *phases_of(enum jail_isolation isolation)
+{
+	return isolation == JAIL_LANDLOCK ? light_phases : full_phases;
+}
+
+static int index_of(const struct phase *phases, int (*run)(struct launch *))
 {
 	int i = 0;
 
@@ -304,64 +307,73 @@ static int index_of(int (*run)(struct launch *))
 	return i;
 }
 
-static void run_phase(struct launch *l, int i)
+static void run_phases(struct launch *l, enum phase_by by)
 {
-	int r;
+	const struct phase *phases = phases_of(l->spec->isolation);
 
-	l->phase = i;
-	l->detail = NULL;
-	r = phases[i].run ? phases[i].run(l) : 0;
-	if (r < 0)
-		fail(l, r);
+	for (int i = 0; phases[i].name; i++) {
+		int r;
+
+		if (phases[i].by != by)
+			continue;
+		l->phase = i;
+		l->detail = NULL;
+		r = phases[i].run(l);
+		if (r < 0)
+			fail(l, r);
+	}
 }
 
-/* The supervisor keeps one descriptor of each writable folder, to ask how full it is. */
+/* The supervisor keeps one descriptor of each writable folder, to ask how full it is. (Without namespaces it made them.) */
 static void report_built(struct launch *l)
 {
 	static const char *const disks[LAUNCH_DISKS] = { "/tmp", JAIL_WORK, "/dev/shm" };
+	bool light = l->spec->isolation == JAIL_LANDLOCK;
 	int fds[LAUNCH_DISKS], n = 0;
 
 	for (size_t d = 0; d < LAUNCH_DISKS; d++)
 		for (size_t i = 0; i < l->plan.n; i++)
 			if (l->plan.ops[i].kind == MOUNT_TMPFS && strcmp(l->plan.ops[i].dst, disks[d]) == 0)
 				fds[n++] = l->plan.ops[i].tree;
-	if (n != LAUNCH_DISKS)
+	if (n != (light ? 0 : LAUNCH_DISKS))
 		fail(l, -ENOENT);
-	if (send_msg(l, MSG_BUILT, 0, fds, LAUNCH_DISKS) < 0)
+	if (child_send(l, MSG_BUILT, 0, fds, (size_t)n) < 0)
 		_exit(SJ_EXIT_SETUP);
 }
 
 void child_main(struct launch *l)
 {
-	int guest_phase = index_of(ph_guest);
 	pid_t guest;
 
-	for (int i = index_of(ph_cgroup); i <= index_of(ph_privileges); i++)
-		run_phase(l, i);
+	run_phases(l, BY_CHILD);
 	report_built(l);
-	wait_for(l, SYNC_GO);
+	child_wait_for(l, SYNC_GO);
 	guest = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, NULL);
 	if (guest == 0) {
-		for (int i = index_of(ph_landlock); i <= guest_phase; i++)
-			run_phase(l, i);
+		run_phases(l, BY_GUEST);
 		_exit(SJ_EXIT_SETUP);
 	}
-	l->phase = guest_phase;
+	l->phase = index_of(phases_of(l->spec->isolation), child_guest);
 	l->detail = NULL;
 	if (guest < 0)
 		fail(l, -errno);
 	init_main(l, guest);
 }
 
-const char *child_phase_name(int phase)
+const char *child_phase_name(enum jail_isolation isolation, int phase)
 {
-	return phase >= 0 && phase < (int)ARRAY_LEN(phases) ? phases[phase].name : "unknown";
+	const struct phase *phases = phases_of(isolation);
+
+	for (int i = 0; phases[i].name; i++)
+		if (i == phase)
+			return phases[i].name;
+	return "unknown";
 }
 
 const struct jail_phase_text *jail_phase_text(size_t i, struct jail_phase_text *ret)
 {
-	if (i >= ARRAY_LEN(phases))
+	if (i >= ARRAY_LEN(full_phases) - 1)
 		return NULL;
-	*ret = (struct jail_phase_text){ phases[i].name, phases[i].runs_as, phases[i].takes_away };
+	*ret = (struct jail_phase_text){ full_phases[i].name, full_phases[i].runs_as, full_phases[i].takes_away };
 	return ret;
 }

@@ -139,11 +139,67 @@ size_t privs_rlimits(const struct jail_limits *l, const struct jail_enforced *he
 		     struct privs_rlimit out[PRIVS_RLIMITS_MAX]);
 int privs_apply_rlimits(const struct privs_rlimit *r, size_t n);	/* clamps to the caller's own hard limits */
 int privs_drop_all(void);		/* capabilities, securebits, no_new_privs; verifies */
+/* The same outside of a user namespace of its own: ids become uid and gid, the bounding set goes where it can. */
+int privs_drop_outside(uid_t uid, gid_t gid, bool change);
 int privs_normalise_signals(void);	/* default dispositions, empty mask */
 
 int landlock_abi(void);			/* 0: the kernel has none */
 /* Restrict the calling process to what the plan gave it. 0 or -errno. */
 int landlock_restrict(const struct mount_plan *plan, int abi);
+
+/* ---- without namespaces (light.c, light_plan.c, light_home.c) -------- */
+
+/*
+ * Linux 6.12: the first whose Landlock keeps signals inside. Before it the jail's processes
+ * could end the caller's, and init could not be sure to end them all.
+ */
+#define LIGHT_ABI_MIN 6
+#define LIGHT_PATHS_MAX 160
+
+enum light_access { LIGHT_READ, LIGHT_EXEC, LIGHT_WRITE, LIGHT_WRITE_EXEC, LIGHT_DEVICE };
+
+/* One path that the program may use; all others are closed. */
+struct light_path {
+	const char *path;		/* owned by the plan */
+	enum light_access access;
+	bool is_dir;
+	unsigned int rdev;		/* LIGHT_DEVICE */
+	bool user;			/* named by the user: must be readable to the jail's user */
+	int fd;				/* child: opened as the jail's user */
+};
+
+struct light_plan {
+	struct light_path paths[LIGHT_PATHS_MAX];
+	size_t n;
+	char **strings;			/* owns the paths */
+	char **argv;			/* the loader with the guest behind it */
+};
+int light_plan_build(const struct jail_spec *spec, struct light_plan *ret, struct sj_err *err);
+void light_plan_clear(struct light_plan *plan);
+/* bin/python3: starts the root's interpreter by the root's loader. The caller frees; NULL when out of memory. */
+char *light_wrapper(const struct jail_spec *spec, const struct light_plan *plan);
+
+/* The private folders. */
+struct light_home {
+	int parent, top, work, tmp;	/* descriptors; -1: not made */
+	const char *name;		/* of top in parent; leads into spec->home */
+};
+#define LIGHT_HOME_NONE ((struct light_home){ -1, -1, -1, -1, NULL })
+int light_home_make(const struct jail_spec *spec, const char *wrapper, uid_t uid, gid_t gid, struct light_home *ret);
+/* Async-signal-safe; follows no link, allocates nothing, and gives up after a fixed number of steps. */
+void light_home_remove(const struct light_home *home);
+void light_home_close(struct light_home *home);
+/* Bytes and entries of both folders together, up to a fixed number of entries and a fixed depth: past these *ret_deep. */
+void light_home_usage(const struct light_home *home, uint64_t *ret_bytes, uint64_t *ret_entries, bool *ret_deep);
+
+int light_prepare(struct jail *j, struct sj_err *err);
+void light_own_ids(struct ids *ids);	/* of a jail that root starts: no other jail of this process has them */
+/* Tasks of this user on the whole host, which is what RLIMIT_NPROC counts. */
+uint32_t light_count_tasks(uid_t uid);
+
+int landlock_restrict_paths(const struct light_path *paths, size_t n, int abi);
+/* Nothing but signals and abstract sockets: they stay among the caller and what it starts from now on. */
+int landlock_restrict_scope(void);
 
 int net_open_route(void);		/* child: a NETLINK_ROUTE socket of its namespace */
 int net_loopback_up(int route_fd);	/* parent: brings lo up and reads it back; consumes the descriptor */
@@ -169,6 +225,8 @@ struct jail_msg {
 struct launch {
 	const struct jail_spec *spec;
 	struct mount_plan plan;	/* child sets op->tree */
+	struct light_plan light;	/* JAIL_LANDLOCK, in place of plan; child sets fd */
+	struct light_home home;
 	struct ids ids;
 	struct privs_rlimit rlimits[PRIVS_RLIMITS_MAX];
 	size_t n_rlimits;
@@ -205,8 +263,28 @@ struct jail {
 /* prepare.c: fills launch, cgroup, enforced and isolation from spec */
 int prepare_jail(struct jail *j, struct sj_err *err);
 
+/* Who runs a phase; SUPERVISOR's are listed for people only. */
+enum phase_by { BY_SUPERVISOR, BY_CHILD, BY_GUEST };
+
+struct phase {
+	const char *name;		/* NULL ends a table */
+	enum phase_by by;
+	int (*run)(struct launch *l);	/* 0 or -errno; may set l->detail */
+	const char *runs_as, *takes_away;
+};
+extern const struct phase full_phases[], light_phases[];	/* child.c, light.c: in the order in which they run */
+
 _noreturn_ void child_main(struct launch *l);
 _noreturn_ void init_main(const struct launch *l, pid_t guest);
-const char *child_phase_name(int phase);
+const char *child_phase_name(enum jail_isolation isolation, int phase);
+
+/* For phases (child.c). */
+int child_send(const struct launch *l, enum msg_kind kind, int error, const int *fds, size_t n_fds);
+void child_wait_for(struct launch *l, enum sync_byte want);
+
+/* Phases that both tables have. */
+int child_descriptors(struct launch *l);
+int child_rlimits(struct launch *l);
+int child_guest(struct launch *l);
 
 #endif

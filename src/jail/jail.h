@@ -27,10 +27,13 @@
 #define JAIL_ROOT_UID_BASE 0x70000000u	/* outside ids of jails that root starts: never a real user's */
 #define JAIL_ROOT_UID_COUNT 0x10000u
 #define JAIL_MOUNTS_MAX 80
+#define JAIL_HOME_WORK "/work"		/* below jail_spec.home: what stands for JAIL_WORK, /tmp and python3 there */
+#define JAIL_HOME_TMP "/tmp"
+#define JAIL_HOME_PYTHON "/bin/python3"
 #define JAIL_WORK "/work"		/* the private writable folder: working directory and HOME */
 
 enum jail_net { JAIL_NET_NONE, JAIL_NET_LOOPBACK, JAIL_NET_HOST };
-enum jail_isolation { JAIL_FULL, JAIL_LANDLOCK };
+enum jail_isolation { JAIL_FULL, JAIL_LANDLOCK };	/* with namespaces; without (light*.c) */
 enum jail_landlock { JAIL_LANDLOCK_AUTO, JAIL_LANDLOCK_REQUIRE, JAIL_LANDLOCK_OFF };
 
 struct jail_tmpfs {
@@ -76,6 +79,12 @@ struct jail_spec {
 	const char *path;		/* the guest: a path inside the root */
 	char *const *argv;		/* argv[0] may differ from path */
 	char *const *envp;
+	/*
+	 * JAIL_LANDLOCK only: a path that does not exist yet. jail_start() makes the folder with
+	 * work, tmp and bin in it; it is removed at the end. argv[0] and path are the root's, as ever.
+	 */
+	const char *home;
+	char *const *folders;		/* what bin/python3 tells child interpreters to search; NULL-terminated, or NULL */
 	int stdio[3];			/* become 0, 1, 2; pipes are given to the jail's user */
 	const int *extra;		/* become 3, 4, ... */
 	size_t n_extra;
@@ -117,9 +126,11 @@ int jail_death_fd(const struct jail *j);	/* readable when every process is dead:
 int jail_sample(struct jail *j, struct jail_usage *ret);
 /* The same for cpu_us and memory_peak alone, at a fraction of the cost; -ENOTSUP where no control group has both. */
 int jail_glance(struct jail *j, struct jail_usage *ret);
-/* Bytes used of the tmpfs folders; full: a folder has no space or no inode left. */
+/* Bytes used of the private folders; full: a folder has no space or no inode left (JAIL_LANDLOCK: or is past its size). */
 void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full);
 const struct jail_enforced *jail_enforced(const struct jail *j);
+/* JAIL_LANDLOCK: whether this kernel can; else exit 125 with the reason. Starts nothing. */
+int jail_light_possible(struct sj_err *err);
 /* "userns", "mntns", ... NULL-terminated. */
 const char *const *jail_isolation(const struct jail *j);
 /* Kill what is left, reap, read the last counters, remove the cgroup. Frees j; returns NULL. */

@@ -1,9 +1,9 @@
 /*
- * landlock.c - a second opinion on every path, from the mount plan
+ * landlock.c - the kernel's Landlock: a second opinion on every path, or the only one
  *
- * Runs as: the guest's process, after pivot_root and before it runs the guest
+ * Runs as: the guest's process, before it runs the guest (in a full jail: after pivot_root)
  * Trusts: the plan
- * Never: grants more than the mounts do; it only holds when a mount would not
+ * Never: grants more than the mounts do, or, without mounts, than the list of paths
  */
 #include <fcntl.h>
 #include <string.h>
@@ -32,6 +32,8 @@
 #define LL_REFER (1u << 13)	/* ABI 2 */
 #define LL_TRUNCATE (1u << 14)	/* ABI 3 */
 #define LL_IOCTL_DEV (1u << 15)	/* ABI 5 */
+#define LL_BIND_TCP (1u << 0)	/* ABI 4 */
+#define LL_CONNECT_TCP (1u << 1)
 #define LL_SCOPE_ABSTRACT_UNIX (1u << 0)	/* ABI 6 */
 #define LL_SCOPE_SIGNAL (1u << 1)
 #define LL_CREATE_RULESET_VERSION 1u
@@ -116,19 +118,75 @@ static int add_rules(int ruleset, const struct mount_plan *plan, uint64_t all)
 	return r;
 }
 
+/* The structure is as long as the kernel knows it. */
+static int create(struct ll_ruleset *attr, int abi)
+{
+	size_t size = abi >= 6 ? sizeof(*attr) : abi >= 4 ? 16 : 8;
+	int fd;
+
+	attr->handled_fs = handled(abi);
+	if (abi >= 6)
+		attr->scoped = LL_SCOPE_ABSTRACT_UNIX | LL_SCOPE_SIGNAL;
+	fd = (int)syscall(SYS_landlock_create_ruleset, attr, size, 0);
+	return fd < 0 ? -errno : fd;
+}
+
 int landlock_restrict(const struct mount_plan *plan, int abi)
 {
-	struct ll_ruleset attr = { .handled_fs = handled(abi) };
-	size_t size = abi >= 6 ? sizeof(attr) : abi >= 4 ? 16 : 8;
-	_cleanup_close_ int ruleset = -1;
+	struct ll_ruleset attr = { 0 };
+	_cleanup_close_ int ruleset = create(&attr, abi);
 	int r;
 
-	if (abi >= 6)
-		attr.scoped = LL_SCOPE_ABSTRACT_UNIX | LL_SCOPE_SIGNAL;
-	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	if (ruleset < 0)
+		return ruleset;
+	r = add_rules(ruleset, plan, attr.handled_fs);
+	if (r < 0)
+		return r;
+	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}
+
+/* ---- without mounts ------------------------------------------------------ */
+
+static uint64_t rights_for(const struct light_path *p)
+{
+	static const uint64_t rights[] = {
+		[LIGHT_READ] = LL_READ,
+		[LIGHT_EXEC] = LL_READ | LL_EXECUTE,
+		[LIGHT_WRITE] = LL_READ | LL_CHANGE,
+		[LIGHT_WRITE_EXEC] = LL_READ | LL_CHANGE | LL_EXECUTE,
+		[LIGHT_DEVICE] = LL_READ_FILE | LL_WRITE_FILE | LL_TRUNCATE,
+	};
+
+	/* A socket with a path would be there for the host's programs. */
+	return (p->is_dir ? rights[p->access] : rights[p->access] & LL_ON_FILE) & ~(uint64_t)LL_MAKE_SOCK;
+}
+
+int landlock_restrict_paths(const struct light_path *paths, size_t n, int abi)
+{
+	struct ll_ruleset attr = { .handled_net = LL_BIND_TCP | LL_CONNECT_TCP };
+	_cleanup_close_ int ruleset = create(&attr, abi);
+
+	if (ruleset < 0)
+		return ruleset;
+	for (size_t i = 0; i < n; i++) {
+		struct ll_path_beneath rule = { .allowed = rights_for(&paths[i]) & attr.handled_fs, .parent_fd = paths[i].fd };
+
+		if (syscall(SYS_landlock_add_rule, ruleset, LL_RULE_PATH_BENEATH, &rule, 0) < 0)
+			return -errno;
+	}
+	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}
+
+/* Moving files to another folder is denied by each ruleset that does not allow it, whatever it handles (landlock(7)). */
+int landlock_restrict_scope(void)
+{
+	struct ll_ruleset attr = { .handled_fs = LL_REFER, .scoped = LL_SCOPE_ABSTRACT_UNIX | LL_SCOPE_SIGNAL };
+	_cleanup_close_ int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	int r;
+
 	if (ruleset < 0)
 		return -errno;
-	r = add_rules(ruleset, plan, attr.handled_fs);
+	r = allow(ruleset, "/", LL_REFER);
 	if (r < 0)
 		return r;
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;

@@ -72,6 +72,25 @@ static long clone_without_groups(struct clone3_args *args, bool drop)
 	return pid;
 }
 
+/* Without namespaces, and without clone3, which outer filters hide. As there, its end signals nobody. */
+static int fork_child(struct jail *j, int child_sock, struct sj_err *err)
+{
+	int pidfd = -1;
+	long pid;
+
+	j->launch.sock = child_sock;
+	pid = syscall(SYS_clone, (unsigned long)CLONE_PIDFD, NULL, &pidfd, NULL, NULL);
+	if (pid == 0) {
+		close(j->sock);
+		child_main(&j->launch);
+	}
+	if (pid < 0)
+		return explain_phase("clone", errno, "", err);
+	j->pid = (pid_t)pid;
+	j->pidfd = pidfd;
+	return 0;
+}
+
 static int clone_child(struct jail *j, int child_sock, struct sj_err *err)
 {
 	int pidfd = -1, cgroup = j->cgroup ? cgroup_clone_fd(j->cgroup) : -1;
@@ -81,6 +100,8 @@ static int clone_child(struct jail *j, int child_sock, struct sj_err *err)
 	};
 	long pid;
 
+	if (j->spec.isolation == JAIL_LANDLOCK)
+		return fork_child(j, child_sock, err);
 	if (j->spec.net != JAIL_NET_HOST)
 		args.flags |= CLONE_NEWNET;
 	if (cgroup >= 0) {
@@ -107,8 +128,11 @@ static int tell(const struct jail *j, unsigned char byte)
 
 static int admit(struct jail *j, struct sj_err *err)
 {
-	int r = ids_write_maps(j->pid, &j->launch.ids);
+	int r;
 
+	if (j->spec.isolation == JAIL_LANDLOCK)
+		return 0;
+	r = ids_write_maps(j->pid, &j->launch.ids);
 	if (r < 0)
 		return explain_phase("uid_map", -r, "", err);
 	(void)tell(j, SYNC_MAPS);
@@ -124,6 +148,7 @@ int jail_start(const struct jail_spec *spec, struct jail **ret, struct sj_err *e
 		return err_oom(err);
 	j->spec = *spec;
 	j->sock = j->pidfd = -1;
+	j->launch.home = LIGHT_HOME_NONE;
 	for (size_t i = 0; i < LAUNCH_DISKS; i++)
 		j->disks[i] = -1;
 	r = prepare_jail(j, err);
@@ -146,13 +171,13 @@ int jail_start(const struct jail_spec *spec, struct jail **ret, struct sj_err *e
 
 /* ---- messages ----------------------------------------------------------- */
 
-static int failed(const struct jail_msg *msg, struct sj_err *err)
+static int failed(const struct jail *j, const struct jail_msg *msg, struct sj_err *err)
 {
 	char detail[sizeof(msg->detail)];
 
 	memcpy(detail, msg->detail, sizeof(detail));
 	detail[sizeof(detail) - 1] = '\0';
-	return explain_phase(child_phase_name(msg->phase), msg->error, detail, err);
+	return explain_phase(child_phase_name(j->spec.isolation, msg->phase), msg->error, detail, err);
 }
 
 /* One message; a descriptor count other than expected is closed and refused. */
@@ -189,9 +214,9 @@ int jail_go(struct jail *j, struct sj_err *err)
 
 static int on_built(struct jail *j, const int *fds, size_t n, struct sj_err *err)
 {
-	if (n != LAUNCH_DISKS || j->built)
+	if (n != (j->spec.isolation == JAIL_LANDLOCK ? 0 : LAUNCH_DISKS) || j->built)
 		return explain_phase("clone", EBADMSG, "control socket", err);
-	memcpy(j->disks, fds, sizeof(j->disks));
+	memcpy(j->disks, fds, n * sizeof(j->disks[0]));
 	j->built = true;
 	return j->go ? start_guest(j, err) : 0;
 }
@@ -236,7 +261,7 @@ int jail_event(struct jail *j, enum jail_event_kind *ret, int *ret_wait_status, 
 	} else if (msg.kind == MSG_SIGNALLED) {
 		j->signals -= j->signals > 0;
 	} else if (msg.kind == MSG_FAILED) {
-		(void)failed(&msg, err);
+		(void)failed(j, &msg, err);
 		*ret = JAIL_EVENT_FAILED;
 	} else if (on_setup(j, &msg, fds, n_fds, err) < 0) {
 		*ret = JAIL_EVENT_FAILED;
@@ -267,8 +292,24 @@ int jail_death_fd(const struct jail *j)
 	return j->pidfd;
 }
 
+/*
+ * Without a pid namespace init's death would end nobody else: it is asked to end them all, by the end
+ * of the control socket, and woken where somebody has stopped it.
+ */
+static void light_kill(const struct jail *j)
+{
+	if (j->sock >= 0)
+		(void)shutdown(j->sock, SHUT_WR);
+	if (j->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, j->pidfd, SIGCONT, NULL, 0);
+}
+
 void jail_kill(struct jail *j)
 {
+	if (j->spec.isolation == JAIL_LANDLOCK) {
+		light_kill(j);
+		return;
+	}
 	if (j->pidfd >= 0)
 		(void)syscall(SYS_pidfd_send_signal, j->pidfd, SIGKILL, NULL, 0);
 	if (j->cgroup)
@@ -292,7 +333,9 @@ int jail_sample(struct jail *j, struct jail_usage *ret)
 	if (j->cgroup)
 		cgroup_sample(j->cgroup, &now);
 	if (strcmp(j->enforced.memory, "polling") == 0 || strcmp(j->enforced.cpu_time, "polling") == 0) {
-		jail_disk(j, &in_folders, &full);
+		in_folders = 0;
+		if (j->spec.isolation == JAIL_FULL)
+			jail_disk(j, &in_folders, &full);
 		r = poll_sample(j->pid, j->spec.limits.memory, in_folders, &memory, &cpu, &tasks);
 		if (r < 0 && r != -ESRCH)
 			return r;
@@ -316,12 +359,26 @@ int jail_glance(struct jail *j, struct jail_usage *ret)
 	return 0;
 }
 
+static void light_disk(const struct jail *j, uint64_t *ret_used, bool *ret_full)
+{
+	uint64_t entries = 0;
+	bool deep = false;
+
+	light_home_usage(&j->launch.home, ret_used, &entries, &deep);
+	*ret_full = deep || *ret_used > j->spec.work.size + j->spec.tmp.size ||
+		    entries > j->spec.work.inodes + j->spec.tmp.inodes;
+}
+
 void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full)
 {
 	struct statfs st;
 
 	*ret_used = 0;
 	*ret_full = false;
+	if (j->spec.isolation == JAIL_LANDLOCK) {
+		light_disk(j, ret_used, ret_full);
+		return;
+	}
 	for (size_t i = 0; i < LAUNCH_DISKS; i++) {
 		if (j->disks[i] < 0 || fstatfs(j->disks[i], &st) < 0)
 			continue;
@@ -371,6 +428,10 @@ struct jail *jail_finish(struct jail *j, struct jail_usage *ret)
 		if (j->enforced.memory)
 			last_counters(j, &ru);
 	}
+	/* Init has removed the folders, unless something ended it. */
+	light_home_remove(&j->launch.home);
+	if (j->cgroup && j->spec.isolation == JAIL_LANDLOCK)
+		cgroup_kill(j->cgroup);
 	j->cgroup = cgroup_close(j->cgroup);
 	if (ret)
 		*ret = j->seen;
@@ -379,6 +440,8 @@ struct jail *jail_finish(struct jail *j, struct jail_usage *ret)
 	for (size_t i = 0; i < LAUNCH_DISKS; i++)
 		base_closep(&j->disks[i]);
 	plan_clear(&j->launch.plan);
+	light_plan_clear(&j->launch.light);
+	light_home_close(&j->launch.home);
 	free(j);
 	return NULL;
 }

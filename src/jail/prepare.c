@@ -34,17 +34,14 @@ static void find_scrub_area(struct launch *l)
 
 static void note_isolation(struct jail *j)
 {
+	static const char *const namespaces[] = {
+		"userns", "mntns", "pidns", "netns", "ipcns", "utsns", "cgroupns", "pivot_root",
+	};
 	size_t n = 0;
 
-	j->isolation[n++] = "userns";
-	j->isolation[n++] = "mntns";
-	j->isolation[n++] = "pidns";
-	if (j->spec.net != JAIL_NET_HOST)
-		j->isolation[n++] = "netns";
-	j->isolation[n++] = "ipcns";
-	j->isolation[n++] = "utsns";
-	j->isolation[n++] = "cgroupns";
-	j->isolation[n++] = "pivot_root";
+	for (size_t i = 0; j->spec.isolation == JAIL_FULL && i < ARRAY_LEN(namespaces); i++)
+		if (j->spec.net != JAIL_NET_HOST || strcmp(namespaces[i], "netns") != 0)
+			j->isolation[n++] = namespaces[i];
 	if (j->launch.landlock) {
 		(void)snprintf(j->landlock, sizeof(j->landlock), "landlock:%d", j->launch.landlock);
 		j->isolation[n++] = j->landlock;
@@ -58,17 +55,21 @@ static int choose_landlock(struct jail *j, struct sj_err *err)
 	if (abi == 0 && j->spec.landlock == JAIL_LANDLOCK_REQUIRE)
 		return explain_phase("landlock", EOPNOTSUPP, "", err);
 	j->launch.landlock = abi;
-	return 0;
+	return j->spec.isolation == JAIL_LANDLOCK ? jail_light_possible(err) : 0;
 }
 
 /* What no cgroup holds is held by the next rung of the ladder. */
 static void note_enforced(struct jail *j)
 {
 	const struct jail_limits *l = &j->spec.limits;
+	struct jail_limits counted = *l;
 
+	/* Without a user namespace the kernel counts the user's other processes too: as many are let in as there are now. */
+	if (j->spec.isolation == JAIL_LANDLOCK && l->pids)
+		counted.pids += light_count_tasks(j->launch.ids.outer_uid);
 	if (j->cgroup)
 		cgroup_enforced(j->cgroup, &j->enforced);
-	j->launch.n_rlimits = privs_rlimits(l, &j->enforced, j->launch.rlimits);
+	j->launch.n_rlimits = privs_rlimits(&counted, &j->enforced, j->launch.rlimits);
 	if (!j->enforced.memory)
 		j->enforced.memory = l->memory ? "polling" : "none";
 	if (!j->enforced.pids)
@@ -139,11 +140,13 @@ int prepare_jail(struct jail *j, struct sj_err *err)
 	if (r < 0)
 		return r;
 	r = ids_choose(&l->ids);
+	if (j->spec.isolation == JAIL_LANDLOCK)
+		light_own_ids(&l->ids);
 	if (r == 0)
 		r = hand_over_pipes(j);
 	if (r < 0)
 		return explain_phase("uid_map", -r, "", err);
-	r = plan_build(&j->spec, &l->plan, err);
+	r = j->spec.isolation == JAIL_LANDLOCK ? light_prepare(j, err) : plan_build(&j->spec, &l->plan, err);
 	if (r < 0)
 		return r;
 	r = cgroup_open(&j->spec.limits, &j->cgroup, err);
@@ -153,5 +156,5 @@ int prepare_jail(struct jail *j, struct sj_err *err)
 		l->n_join = cgroup_join_fds(j->cgroup, l->join);
 	note_enforced(j);
 	note_isolation(j);
-	return l->ids.mapped_away ? open_mapped_sources(l, err) : 0;
+	return l->ids.mapped_away && j->spec.isolation == JAIL_FULL ? open_mapped_sources(l, err) : 0;
 }

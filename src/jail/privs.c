@@ -85,7 +85,7 @@ int privs_apply_rlimits(const struct privs_rlimit *r, size_t n)
 	return 0;
 }
 
-static int verify_no_caps(void)
+static int verify_no_caps(bool securebits)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
@@ -95,7 +95,9 @@ static int verify_no_caps(void)
 	for (int i = 0; i < 2; i++)
 		if (data[i].effective || data[i].permitted || data[i].inheritable)
 			return -EPERM;
-	if (prctl(PR_GET_SECUREBITS) != (int)SECUREBITS || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+	if (securebits && prctl(PR_GET_SECUREBITS) != (int)SECUREBITS)
+		return -EPERM;
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		return -EPERM;
 	return 0;
 }
@@ -121,7 +123,38 @@ int privs_drop_all(void)
 		return -errno;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	return verify_no_caps();
+	return verify_no_caps(true);
+}
+
+static int become(uid_t uid, gid_t gid)
+{
+	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+	    syscall(SYS_setresuid, uid, uid, uid) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * An ordinary user has no right to empty its bounding set: there it is no_new_privs that keeps
+ * set-user-id programs and file capabilities from giving anything.
+ */
+int privs_drop_outside(uid_t uid, gid_t gid, bool change)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+	bool may = prctl(PR_SET_SECUREBITS, SECUREBITS) == 0;
+	int r;
+
+	for (unsigned long cap = 0; may && prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap) < 0)
+			return -errno;
+	r = change ? become(uid, gid) : 0;
+	if (r < 0)
+		return r;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || syscall(SYS_capset, &head, none) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return verify_no_caps(may);
 }
 
 /* A caller may ignore or block signals (SIGCHLD, SIGPIPE); programs inside start as from a fresh login. */

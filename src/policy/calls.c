@@ -322,6 +322,8 @@ static int add_all(struct build *b)
 	enum policy_net net = b->w->own->p.net;
 	int r = add_implicit(b, "@never", "@never");
 
+	if (r == 0 && b->w->own->p.isolation == POLICY_ISOLATION_LANDLOCK)
+		r = add_implicit(b, "@isolation-landlock", "isolation=landlock");
 	if (r == 0)
 		r = add_implicit(b, "@floor", "@floor");
 	if (r == 0)

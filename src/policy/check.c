@@ -9,6 +9,9 @@
 
 #include "policy/internal.h"
 
+/* Of policies/default.json. */
+#define DEFAULT_HOSTNAME "jail"
+
 /* 0, or the refusal in words: path of the setting, why, and the fix. */
 static int refuse(struct walk *w, const char *id, const char *path, const char *why, const char *fix)
 {
@@ -83,9 +86,40 @@ static int check_mounts(struct walk *w)
 	return 0;
 }
 
+/* Without namespaces there is no network, no name and no place of the jail's own. */
+static int check_isolation(struct walk *w)
+{
+	static const char id[] = "E_POLICY_ISOLATION";
+	const struct policy *p = &w->own->p;
+	char path[192];
+
+	if (p->isolation == POLICY_ISOLATION_FULL)
+		return 0;
+	if (p->net != POLICY_NET_NONE)
+		return refuse(w, id, "network.mode", "isolation \"landlock\" makes no network for the jail, and the host's would not "
+			      "be held back", "--net none, or isolation \"full\"");
+	if (p->landlock == POLICY_LANDLOCK_OFF)
+		return refuse(w, id, "landlock", "isolation \"landlock\" stands on Landlock alone", "\"auto\", or isolation \"full\"");
+	if (strcmp(p->files.hostname, DEFAULT_HOSTNAME) != 0)
+		return refuse(w, id, "files.hostname", "with isolation \"landlock\" the program sees the host's own name",
+			      "leave it out, or isolation \"full\"");
+	for (size_t i = 0; i < p->files.n_mounts; i++) {
+		const struct policy_mount *m = &p->files.mounts[i];
+
+		if (strcmp(m->src, m->dst) == 0)
+			continue;
+		snprintf(path, sizeof(path), "%s: \"%.150s\"", m->writable ? "files.write" : "files.read", m->dst);
+		return refuse(w, id, path, "isolation \"landlock\" cannot show a folder under another path",
+			      "name SRC alone, as an absolute path, or isolation \"full\"");
+	}
+	return 0;
+}
+
 int check_policy(struct walk *w)
 {
-	static int (*const checks[])(struct walk *) = { check_swap, check_enforcement, check_env, check_mounts };
+	static int (*const checks[])(struct walk *) = {
+		check_swap, check_enforcement, check_env, check_mounts, check_isolation,
+	};
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(checks) && r == 0; i++)

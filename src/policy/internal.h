@@ -172,7 +172,7 @@ int groups_open(struct groups *ret);			/* -EINVAL: the shipped text is damaged *
 int groups_damaged(struct sj_err *err);			/* that in words */
 const struct group *groups_find(const struct groups *g, const char *name, size_t len);
 void groups_unescape(char *s);				/* in place; only \" and \\ are known */
-bool groups_implicit(const char *name);			/* applies by itself: "@never", "@floor", "@net-..." */
+bool groups_implicit(const char *name);			/* applies by itself: "@never", "@floor", "@net-...", "@isolation-..." */
 /* Walk a list; *pos starts as the list's span. 1 = one more, 0 = end, -EINVAL. */
 int groups_next_name(struct span *pos, struct span *ret);
 int groups_next_rule(struct policy_own *own, struct span *pos, struct policy_rule *ret);

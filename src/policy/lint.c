@@ -104,6 +104,9 @@ static void lint_layers(struct lint *l, const struct policy *p)
 		     "the program reaches everything that the host reaches, its own local services included");
 	if (p->landlock == POLICY_LANDLOCK_OFF)
 		tell(l, "no-landlock", "landlock", "the second layer over files is switched off");
+	if (p->isolation == POLICY_ISOLATION_LANDLOCK)
+		tell(l, "weak-isolation", "isolation",
+		     "the program runs without namespaces, among the caller's own processes; see --isolation in smoljail(1)");
 }
 
 /* Worth a word when no condition narrows them. What is worse than these is in "@never". */

@@ -26,6 +26,7 @@
 
 enum policy_enforcement { POLICY_BEST_EFFORT, POLICY_CGROUP };
 enum policy_net { POLICY_NET_NONE, POLICY_NET_LOOPBACK, POLICY_NET_PROXY, POLICY_NET_HOST };
+enum policy_isolation { POLICY_ISOLATION_FULL, POLICY_ISOLATION_LANDLOCK };
 enum policy_guard { POLICY_GUARD_NATIVE, POLICY_GUARD_COMPAT };
 enum policy_landlock { POLICY_LANDLOCK_AUTO, POLICY_LANDLOCK_REQUIRE, POLICY_LANDLOCK_OFF };
 enum policy_action { POLICY_ALLOW, POLICY_DENY, POLICY_ENOSYS, POLICY_KILL };
@@ -78,7 +79,8 @@ struct policy_arg {
  * The list is in order of precedence. For one call with its arguments the first
  * rule of that name whose conditions all hold decides; where there is none, the
  * answer is default_error (ENOSYS for a call that libseccomp does not know).
- * The order: 1. "@never"  2. "@floor", which starts and ends every program
+ * The order: 1. "@never", then the group of isolation where it is not "full"
+ * 2. "@floor", which starts and ends every program
  * 3. "syscalls.rules", the nearest policy of a chain of "extends" first
  * 4. "syscalls.deny"  5. the group of network.mode  6. "syscalls.allow".
  * So a rule with arguments may allow a part of what "deny" forbids, "deny" beats
@@ -124,6 +126,7 @@ struct policy {
 	struct policy_syscalls syscalls;
 	struct policy_python python;
 	enum policy_landlock landlock;
+	enum policy_isolation isolation;
 	struct json_t *doc;	/* the effective document, all defaults filled in */
 };
 

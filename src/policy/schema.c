@@ -33,6 +33,9 @@ static const struct word landlock_words[] = {
 	{ "auto", POLICY_LANDLOCK_AUTO, false }, { "require", POLICY_LANDLOCK_REQUIRE, false },
 	{ "off", POLICY_LANDLOCK_OFF, false }, { 0 },
 };
+static const struct word isolation_words[] = {
+	{ "full", POLICY_ISOLATION_FULL, false }, { "landlock", POLICY_ISOLATION_LANDLOCK, false }, { 0 },
+};
 static const struct word guard_words[] = {
 	{ "native", POLICY_GUARD_NATIVE, false }, { "compat", POLICY_GUARD_COMPAT, false }, { 0 },
 };
@@ -178,6 +181,9 @@ const struct field policy_fields[] = {
 	{ PATH("", "landlock"), T_ENUM, 0, P(landlock), RANGE(0, 0), landlock_words, NULL,
 	  "The kernel's Landlock as a second layer over files: \"auto\" where the kernel has it, \"require\" runs "
 	  "nothing without it, \"off\"." },
+	{ PATH("", "isolation"), T_ENUM, 0, P(isolation), RANGE(0, 0), isolation_words, NULL,
+	  "\"full\": namespaces and everything else. \"landlock\": no namespaces, for hosts that refuse them; weaker, "
+	  "and told so in the report. Never chosen unless it is asked for." },
 };
 /* clang-format on */
 

@@ -78,6 +78,8 @@ static bool words_within(const struct policy *a, const struct policy *b, char wh
 		SAY("files.root is not the server's, \"%.60s\"", b->files.root);
 	else if (landlock_rank(a->landlock) < landlock_rank(b->landlock))
 		SAY("landlock is weaker than in the server's policy");
+	else if (a->isolation > b->isolation)
+		SAY("isolation is weaker than in the server's policy");
 	else if (b->limits.enforcement == POLICY_CGROUP && a->limits.enforcement != POLICY_CGROUP)
 		SAY("limits.enforcement is \"cgroup\" in the server's policy");
 	else

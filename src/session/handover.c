@@ -142,15 +142,16 @@ static struct jail_limits limits_of(const struct policy_limits *l)
 	};
 }
 
-void handover_spec(const struct policy *policy, const struct prep *prep, enum jail_isolation isolation,
-		   struct jail_spec *ret)
+void handover_spec(const struct policy *policy, const struct prep *prep, struct jail_spec *ret)
 {
 	static char *const guest_argv[] = { (char *)"smoljail-guest", NULL };
 	const struct policy_files *f = &policy->files;
 
 	*ret = (struct jail_spec){
 		.root = prep->root.path, .hostname = f->hostname,
-		.net = net_of(policy->net), .isolation = isolation,
+		.net = net_of(policy->net),
+		.isolation = policy->isolation == POLICY_ISOLATION_LANDLOCK ? JAIL_LANDLOCK : JAIL_FULL,
+		.home = prep->home, .folders = prep->paths,
 		.landlock = landlock_of(policy->landlock),
 		.tmp = tmpfs_of(&f->tmp), .work = tmpfs_of(&f->work), .shm = tmpfs_of(&f->shm),
 		.exec_from_writable = f->exec_from_writable,

@@ -17,6 +17,7 @@
 #define SESSION_STUCK_MS 200		/* a stopped program's output that the caller does not take */
 #define SESSION_TTY_HOLD_MS 100		/* a terminal that is some other group's: look again */
 #define SESSION_POLL_MS 20		/* memory held by polling: between two looks */
+#define SESSION_DISK_MS 250		/* private folders without a size of their own: between two looks */
 #define SESSION_CPU_CHECK_MIN_MS 5
 #define SESSION_DENIED_BATCH 64		/* denials answered in one turn of the loop */
 #define SESSION_DENIED_PER_CALL 8	/* entries kept for one call and one rule */
@@ -108,11 +109,17 @@ struct prep {
 	char *target;			/* MODE_FILE: the script's path inside */
 	char **env, **args, **paths;
 	char **keep;			/* strings that binds point to */
+	char *home;			/* isolation landlock: the folder that the jail will make; else NULL */
 };
 
 int prep_build(struct prep *p, const struct session_run *run, struct sj_err *err);
 void prep_clear(struct prep *p);
 /* Resolve a host path; add a bind. `option` names the flag or the policy field in errors. */
+/* isolation landlock (prepare_light.c): a name for the private folder; NULL-terminated in place of base_env. */
+int light_choose_home(struct prep *p, struct sj_err *err);
+int light_env(struct prep *p);
+int light_check_paths(const struct prep *p, struct sj_err *err);
+int prep_env_put(struct prep *p, const char *assign);	/* "NAME=value", replacing an earlier one of that name */
 int prep_bind(struct prep *p, const char *src, const char *dst, bool writable, const char *option, struct sj_err *err);
 const char *prep_keep(struct prep *p, const char *s);	/* NULL when out of memory */
 /* MODE_FILE: check the script, read it or find it below --dir; sets target and perhaps script. */
@@ -138,8 +145,7 @@ void handover_close_inside(struct handover *h);
 void handover_forget_claim(struct handover *h);	/* what is in it does not matter */
 void handover_close(struct handover *h);
 /* The jail of a policy; streams, extra descriptors and files are the caller's to add. Strings belong to both. */
-void handover_spec(const struct policy *policy, const struct prep *prep, enum jail_isolation isolation,
-		   struct jail_spec *ret);
+void handover_spec(const struct policy *policy, const struct prep *prep, struct jail_spec *ret);
 int handover_fault(const char *what, int error, struct sj_err *err);	/* E_HOST; returns -error */
 
 /* ---- a look at a thread that waits for an answer (peek.c, peek_call.c) -- */
@@ -199,6 +205,7 @@ void trace_listen(int listener);
 enum stop {
 	STOP_NONE,	/* the program ended by itself */
 	STOP_WALL, STOP_CPU, STOP_MEMORY, STOP_OUTPUT,
+	STOP_DISK,	/* isolation landlock: the private folders are past their size */
 	STOP_SIGNAL,	/* a signal sent to the supervisor */
 };
 
@@ -226,6 +233,7 @@ struct session {
 	uint64_t exited_at;		/* the program ended, or init with it */
 	uint64_t killed_at;		/* 0 = not yet */
 	uint64_t sample_at, kill_at;	/* 0 = not due */
+	uint64_t disk_at;		/* the next look at the private folders */
 	unsigned int n_cpus;
 };
 
@@ -233,7 +241,7 @@ struct session {
 int loop_run(struct session *s, struct sj_err *err);
 
 /* Isolation and enforcement of a jail that runs (session.c). */
-void report_isolation(struct session_report *rep, const struct jail *jail, enum jail_isolation isolation);
+void report_isolation(struct session_report *rep, const struct jail *jail, const struct policy *policy);
 
 /* ---- the report as JSON (report.c) ------------------------------------ */
 

@@ -30,7 +30,7 @@ static void become_ready(struct live *l, const struct wire_ready *ready, int lis
 	l->denied.python = ready->python;
 	text_clean(ready->step, sizeof(ready->step), rep->python, sizeof(rep->python), true);
 	memcpy(l->server->python, rep->python, sizeof(rep->python));
-	report_isolation(rep, l->jail, JAIL_FULL);
+	report_isolation(rep, l->jail, l->policy);
 	rep->setup_us = io_now_us() - l->started_at;
 	source_close(l->server, &l->sync);
 	base_closep(&l->handover.sync[0]);

@@ -110,7 +110,7 @@ static int start_jail(struct live *l, struct inside *in, struct sj_err *err)
 	struct jail_spec spec;
 	int r;
 
-	handover_spec(l->policy, &l->prep, JAIL_FULL, &spec);
+	handover_spec(l->policy, &l->prep, &spec);
 	/* The limit is a step's; the kernel's backstop would add up the steps of one interpreter. */
 	spec.limits.cpu_ms *= 1000;
 	spec.stdio[0] = in->in;

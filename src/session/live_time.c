@@ -64,6 +64,8 @@ void live_plan_sample(struct live *l, const struct jail_usage *u)
 
 		earlier(&at, now + (u->memory_peak > l->policy->limits.memory / 4 * 3 ? full / 4 : full));
 	}
+	if (l->policy->isolation == POLICY_ISOLATION_LANDLOCK)
+		earlier(&at, l->disk_at > now ? l->disk_at : now);
 	l->sample_at = at;
 }
 
@@ -86,6 +88,24 @@ static void too_much_memory(struct live *l)
 	live_kill(l, runs(l) ? AFTER_RESTART : AFTER_DOWN);
 }
 
+/* True: the private folders, which nothing else bounds, are past their size, and the session's jail is ended. */
+static bool too_much_disk(struct live *l)
+{
+	uint64_t used = 0;
+	bool full = false;
+
+	if (l->policy->isolation != POLICY_ISOLATION_LANDLOCK || l->server->now < l->disk_at)
+		return false;
+	jail_disk(l->jail, &used, &full);
+	l->disk_at = l->server->now + (runs(l) ? SESSION_DISK_MS : SERVE_IDLE_LOOK_MS) * 1000u;
+	if (!full)
+		return false;
+	if (l->step.stop == STOP_NONE && runs(l))
+		l->step.stop = STOP_DISK;
+	live_kill(l, runs(l) ? AFTER_RESTART : AFTER_DOWN);
+	return true;
+}
+
 static void sample(struct live *l)
 {
 	const struct policy_limits *limits = &l->policy->limits;
@@ -97,6 +117,8 @@ static void sample(struct live *l)
 		too_much_memory(l);
 		return;
 	}
+	if (too_much_disk(l))
+		return;
 	if (runs(l)) {
 		count_pause(l, &u);
 		if (limits->cpu_ms && u.cpu_us - l->step.before.cpu_us >= limits->cpu_ms * 1000u)

@@ -69,6 +69,11 @@ static bool polls_memory(const struct session *s)
 	return s->policy->limits.memory && strcmp(jail_enforced(s->jail)->memory, "polling") == 0;
 }
 
+static bool polls_disk(const struct session *s)
+{
+	return s->policy->isolation == POLICY_ISOLATION_LANDLOCK;
+}
+
 /* With every CPU busy the limit cannot be reached sooner than this. */
 static uint64_t cpu_look_us(const struct session *s, uint64_t used_us)
 {
@@ -93,7 +98,22 @@ static void plan_sample(struct session *s, const struct jail_usage *u, uint64_t 
 		earlier(&at, now + cpu_look_us(s, u->cpu_us));
 	if (polls_memory(s))
 		earlier(&at, now + memory_look_us(s, u->memory_peak));
+	if (polls_disk(s))
+		earlier(&at, s->disk_at);
 	s->sample_at = at;
+}
+
+static void sample_disk(struct session *s, uint64_t now)
+{
+	uint64_t used = 0;
+	bool full = false;
+
+	if (!polls_disk(s) || now < s->disk_at)
+		return;
+	jail_disk(s->jail, &used, &full);
+	if (full)
+		stop_hard(s, STOP_DISK, now);
+	s->disk_at = io_now_us() + SESSION_DISK_MS * 1000u;
 }
 
 static void sample(struct session *s, uint64_t now)
@@ -107,6 +127,7 @@ static void sample(struct session *s, uint64_t now)
 		else if (l->cpu_ms && u.cpu_us >= l->cpu_ms * 1000u)
 			stop_softly(s, STOP_CPU, now);
 	}
+	sample_disk(s, now);
 	plan_sample(s, &u, now);
 }
 
@@ -201,6 +222,7 @@ static void become_ready(struct session *s, uint64_t at, uint64_t now)
 	base_closep(&s->handover.sync[0]);
 	if (s->policy->limits.cpu_ms)
 		s->n_cpus = busy_cpus(s);
+	s->disk_at = now + SESSION_DISK_MS * 1000u;
 	plan_sample(s, &nothing, now);
 }
 

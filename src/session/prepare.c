@@ -90,10 +90,10 @@ static int bind_packages(struct prep *p, char *const *packages, struct sj_err *e
 			snprintf(dst, sizeof(dst), "%s-%zu", SESSION_PACKAGES, i + 1);
 		r = need_folder(packages[i], "python.packages (--packages)", err);
 		if (r == 0)
-			r = prep_bind(p, packages[i], dst, false, "python.packages (--packages)", err);
+			r = prep_bind(p, packages[i], p->home ? NULL : dst, false, "python.packages (--packages)", err);
 		if (r < 0)
 			return r;
-		if (strv_push(&p->paths, dst) < 0)
+		if (strv_push(&p->paths, p->binds[p->n_binds - 1].dst) < 0)
 			return err_oom(err);
 	}
 	return 0;
@@ -104,13 +104,23 @@ static int bind_project(struct prep *p, const char *dir, struct sj_err *err)
 {
 	int r = need_folder(dir, "--dir", err);
 
-	return r < 0 ? r : prep_bind(p, dir, SESSION_PROJECT, false, "--dir", err);
+	return r < 0 ? r : prep_bind(p, dir, p->home ? NULL : SESSION_PROJECT, false, "--dir", err);
+}
+
+/* First on the search path, whatever is bound before it. */
+static int name_project(struct prep *p, const char *dir, struct sj_err *err)
+{
+	_cleanup_free_ char *real = p->home ? realpath(dir, NULL) : strdup(SESSION_PROJECT);
+
+	if (!real)
+		return p->home ? refuse_source(dir, "--dir", errno, err) : err_oom(err);
+	return strv_push(&p->paths, real) < 0 ? err_oom(err) : 0;
 }
 
 /* ---- environment ------------------------------------------------------ */
 
 /* "NAME=value", replacing an earlier one of that name. */
-static int env_put(struct prep *p, const char *assign)
+int prep_env_put(struct prep *p, const char *assign)
 {
 	size_t n = strcspn(assign, "=") + 1;
 	char *copy;
@@ -135,7 +145,7 @@ static int env_pass(struct prep *p, const char *name)
 
 	if (!value)
 		return 0;
-	return assign ? env_put(p, assign) : -ENOMEM;
+	return assign ? prep_env_put(p, assign) : -ENOMEM;
 }
 
 unsigned int prep_online_cpus(void)
@@ -166,15 +176,17 @@ static int env_build(struct prep *p, const struct policy *policy)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(base_env); i++)
-		r = env_put(p, base_env[i]);
+		r = prep_env_put(p, base_env[i]);
+	if (r == 0 && p->home)
+		r = light_env(p);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(thread_env); i++) {
 		snprintf(assign, sizeof(assign), "%s=%u", thread_env[i], threads);
-		r = env_put(p, assign);
+		r = prep_env_put(p, assign);
 	}
 	for (char **e = policy->env_pass; r == 0 && e && *e; e++)
 		r = env_pass(p, *e);
 	for (char **e = policy->env_set; r == 0 && e && *e; e++)
-		r = env_put(p, *e);
+		r = prep_env_put(p, *e);
 	return r;
 }
 
@@ -221,14 +233,18 @@ int prep_build(struct prep *p, const struct session_run *run, struct sj_err *err
 	r = root_find(policy->files.root, &p->root, err);
 	if (r == 0)
 		r = bind_mounts(p, &policy->files, err);
-	if (r == 0 && run->dir && strv_push(&p->paths, SESSION_PROJECT) < 0)
-		r = err_oom(err);
+	if (r == 0 && policy->isolation == POLICY_ISOLATION_LANDLOCK)
+		r = light_choose_home(p, err);
+	if (r == 0 && run->dir)
+		r = name_project(p, run->dir, err);
 	if (r == 0)
 		r = bind_packages(p, policy->python.packages, err);
 	if (r == 0 && run->dir)
 		r = bind_project(p, run->dir, err);
 	if (r == 0 && run->mode == WIRE_MODE_FILE)
 		r = script_prepare(p, run, err);
+	if (r == 0 && p->home)
+		r = light_check_paths(p, err);
 	if (r < 0)
 		return r;
 	return env_build(p, policy) < 0 || args_build(p, run) < 0 ? err_oom(err) : 0;
@@ -240,6 +256,7 @@ void prep_clear(struct prep *p)
 	free(p->script_name);
 	free(p->script_data);
 	free(p->target);
+	free(p->home);
 	base_strv_freep(&p->env);
 	base_strv_freep(&p->args);
 	base_strv_freep(&p->paths);

@@ -88,7 +88,9 @@ static int place_in_work(struct prep *p, const struct session_run *run, int fd, 
 	if (r < 0)
 		return refuse_open(run, -r, err);
 	p->script_name = strdup(slash ? slash + 1 : run->target);
-	p->target = p->script_name ? str_printf("%s/%s", JAIL_WORK, p->script_name) : NULL;
+	p->target = !p->script_name ? NULL
+		    : p->home ? str_printf("%s" JAIL_HOME_WORK "/%s", p->home, p->script_name)
+			      : str_printf("%s/%s", JAIL_WORK, p->script_name);
 	if (!p->target)
 		return err_oom(err);
 	p->script = (struct jail_file){ .name = p->script_name, .data = p->script_data, .len = len };
@@ -114,7 +116,7 @@ static int find_in_project(struct prep *p, const struct session_run *run, struct
 		return refuse_open(run, errno, err);
 	if (strncmp(script, dir, n) != 0 || (script[n] != '/' && script[n] != '\0'))
 		return refuse_outside(run, dir, script, err);
-	p->target = str_printf("%s%s", SESSION_PROJECT, script + n);
+	p->target = p->home ? strdup(script) : str_printf("%s%s", SESSION_PROJECT, script + n);
 	return p->target ? 0 : err_oom(err);
 }
 

@@ -245,6 +245,7 @@ struct live {
 	uint64_t started_at, opened_at, used_at;
 	uint64_t kill_at;		/* 0: not due */
 	uint64_t sample_at;		/* NEVER: not due */
+	uint64_t disk_at;		/* the next look at the private folders (isolation landlock) */
 	uint64_t steps;
 	struct jail_usage seen;		/* when the last step ended */
 	struct jail_usage before;	/* of jails that are gone */

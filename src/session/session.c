@@ -104,7 +104,7 @@ static int start_jail(struct session *s, struct sj_err *err)
 	struct jail_spec spec;
 	int r;
 
-	handover_spec(s->policy, &s->prep, s->run->isolation, &spec);
+	handover_spec(s->policy, &s->prep, &spec);
 	spec.files = &s->prep.script;
 	spec.n_files = s->prep.script.name ? 1 : 0;
 	memcpy(spec.stdio, s->io.inside, sizeof(spec.stdio));
@@ -139,7 +139,7 @@ static int start(struct session *s, struct sj_err *err)
 
 /* ---- ending ----------------------------------------------------------------- */
 
-void report_isolation(struct session_report *rep, const struct jail *jail, enum jail_isolation isolation)
+void report_isolation(struct session_report *rep, const struct jail *jail, const struct policy *policy)
 {
 	const char *const *words = jail_isolation(jail);
 	size_t n = 0;
@@ -156,7 +156,7 @@ void report_isolation(struct session_report *rep, const struct jail *jail, enum 
 	rep->isolation[n++] = "seccomp";
 	rep->isolation[n] = NULL;
 	rep->enforced = *jail_enforced(jail);
-	rep->disk_enforced = isolation == JAIL_FULL ? "tmpfs" : "none";
+	rep->disk_enforced = policy->isolation == POLICY_ISOLATION_FULL ? "tmpfs" : "polling";
 }
 
 /* The reader that simply went away (EPIPE) needs no words: the program saw it too. */
@@ -207,7 +207,7 @@ static void conclude(struct session *s, uint64_t ended_at)
 	rep->ran = true;
 	rep->setup_us = s->ready_at - s->started_at;
 	rep->wall_us = ended_at - s->ready_at;
-	report_isolation(rep, s->jail, s->run->isolation);
+	report_isolation(rep, s->jail, s->policy);
 	claim_copy(s->handover.claim, &rep->claim);
 	if (s->run->trace)
 		trace_look_at_disk(s->run->trace, s->jail);

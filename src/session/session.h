@@ -32,7 +32,6 @@ struct session_run {
 	size_t code_len;
 	char *const *args;		/* after the script; for MODE_EXEC the whole command */
 	const char *dir;		/* --dir, or NULL */
-	enum jail_isolation isolation;
 	int stdio[3];			/* the caller's; -1 = none */
 };
 

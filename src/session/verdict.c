@@ -86,6 +86,7 @@ static bool claims_errno(const struct verdict_in *in, int error)
 static bool by_output(const struct verdict_in *in) { return in->stop == STOP_OUTPUT; }
 static bool by_wall(const struct verdict_in *in) { return in->stop == STOP_WALL; }
 static bool by_cpu(const struct verdict_in *in) { return in->stop == STOP_CPU; }
+static bool by_disk(const struct verdict_in *in) { return in->stop == STOP_DISK; }
 static bool by_signal(const struct verdict_in *in) { return in->stop == STOP_SIGNAL; }
 
 /* A kill for memory that came too late stopped nobody: the program ended by itself. */
@@ -348,6 +349,7 @@ static const struct row {
 	{ STATUS_TIMEOUT, by_wall, say_wall, SJ_EXIT_TIMEOUT },
 	{ STATUS_CPU_LIMIT, by_cpu, say_cpu, SJ_EXIT_TIMEOUT },
 	{ STATUS_OOM, by_memory, say_memory, SJ_EXIT_SIGNAL + SIGKILL },
+	{ STATUS_DISK_LIMIT, by_disk, say_disk, SJ_EXIT_SIGNAL + SIGKILL },
 	{ STATUS_SIGNAL, by_signal, say_told, 0 },
 	{ STATUS_OOM, oom_killed, say_memory, SJ_EXIT_SIGNAL + SIGKILL },
 	{ STATUS_CPU_LIMIT, rlimit_cpu, say_cpu, SJ_EXIT_TIMEOUT },
