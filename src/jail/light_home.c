@@ -23,7 +23,7 @@
 #define BLOCK 512			/* of st_blocks (stat(2)) */
 #define CHUNK 4096
 
-#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
 /* ---- making ---------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static int make_folder(int dir, const char *name, uid_t uid, gid_t gid)
 
 	if (mkdirat(dir, name, 0700) < 0)
 		return -errno;
-	fd = openat(dir, name, OPEN_DIR);
+	fd = openat(dir, name, OPEN_DIR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	/* The umask may have taken rights away. */
@@ -199,7 +199,7 @@ static void remove_outer(struct removal *r, int dir, const char *name)
 
 	if (unlink_it(r, dir, name))
 		return;
-	sub = fchmodat(dir, name, 0700, 0) == 0 ? openat(dir, name, OPEN_DIR) : -1;
+	sub = fchmodat(dir, name, 0700, 0) == 0 ? openat(dir, name, OPEN_DIR | O_CLOEXEC) : -1;
 	if (sub < 0)
 		return;
 	each(r, sub, remove_inner);
@@ -230,7 +230,7 @@ struct usage {
 /* The program goes on changing it meanwhile: what is gone is left out. */
 static void add_folder(struct usage *u, int parent, const char *name, int depth)
 {
-	int fd = openat(parent, name, OPEN_DIR);
+	int fd = openat(parent, name, OPEN_DIR | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 	struct stat st;

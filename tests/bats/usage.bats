@@ -47,8 +47,9 @@ refused() {
 	has "$stderr" nowhere
 	is "$stdout" ""
 	refused --isolation wishful -c 'print(1)'
-	refused --isolation landlock -c 'print(1)'
-	has "$stderr" "not in this version"
+	has "$stderr" "known here: full, landlock"
+	refused --isolation landlock --net host -c 'print(1)'
+	has "$stderr" "makes no network for the jail"
 }
 
 @test "policy files: unknown key, wrong type, out of range, duplicate, deep, not JSON" {
