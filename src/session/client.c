@@ -122,6 +122,7 @@ void client_flush(struct client *c)
 			client_drop(c);
 		else
 			queue_taken(&c->outbox, (size_t)n);
+		c->server->wrote_to_guest = false;
 		c->moved_at = c->server->now;
 	}
 	if (!c->dropped && has_done(c))

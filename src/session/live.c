@@ -104,6 +104,7 @@ void live_flush(struct live *l)
 			break;
 		}
 		queue_taken(&l->outbox, (size_t)n);
+		l->server->wrote_to_guest = true;
 	}
 	source_want(l->server, &l->channel,
 		    (l->channel.events & EPOLLIN) | (queue_len(&l->outbox) ? (uint32_t)EPOLLOUT : 0u));

@@ -182,7 +182,7 @@ int live_start(struct live *l, struct sj_err *err)
 	l->phase = PHASE_STARTING;
 	l->ready = l->exited = l->gone = l->hung_up = false;
 	l->why[0] = '\0';
-	l->kill_at = 0;
+	l->kill_at = l->again_at = 0;
 	l->sample_at = NEVER;
 	l->seen = (struct jail_usage){ 0 };
 	l->started_at = io_now_us();

@@ -151,6 +151,8 @@ void step_stop(struct live *l, enum stop why)
 	l->step.stop = why;
 	jail_signal(l->jail, SIGINT);
 	l->kill_at = l->server->now + SESSION_GRACE_MS * 1000u;
+	/* One that comes just before the guest begins to wait for a tool's result wakes it from nothing. */
+	l->again_at = l->n_calls ? l->server->now + SESSION_GRACE_MS * 500u : 0;
 	live_plan(l);
 }
 
@@ -364,7 +366,7 @@ void step_end(struct live *l, const struct msg *m, const struct jail_usage *last
 	l->rep->err_bytes += l->step.err_bytes;
 	l->rep->truncated |= l->step.truncated;
 	l->asked = ASKED_NOTHING;
-	l->kill_at = 0;
+	l->kill_at = l->again_at = 0;
 	l->n_calls = 0;
 	if (m)
 		live_plan_sample(l, &usage);

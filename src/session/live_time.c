@@ -176,7 +176,15 @@ void live_plan(struct live *l)
 		earlier(&at, l->sample_at);
 	if (l->kill_at)
 		earlier(&at, l->kill_at);
+	if (l->again_at)
+		earlier(&at, l->again_at);
 	l->server->slots[l->slot].wake = at;
+}
+
+static void interrupt_again(struct live *l)
+{
+	l->again_at = 0;
+	jail_signal(l->jail, SIGINT);
 }
 
 static void give_up(struct live *l)
@@ -199,6 +207,8 @@ void live_tick(struct live *l)
 
 	if (l->kill_at && now >= l->kill_at)
 		live_kill(l, runs(l) ? AFTER_RESTART : AFTER_DOWN);
+	else if (l->again_at && now >= l->again_at)
+		interrupt_again(l);
 	else if (now >= wall_deadline(l))
 		step_stop(l, STOP_WALL);
 	else if (now >= request_deadline(l))

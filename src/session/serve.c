@@ -3,7 +3,7 @@
  *
  * Runs as: the server, the caller's user, outside every jail
  * Trusts: messages of the jails' inits; nothing that comes from clients and guests
- * Never: waits anywhere but in its one epoll_wait(), or lets one descriptor starve another
+ * Never: waits anywhere but in server_wait(), or lets one descriptor starve another
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -308,10 +308,9 @@ int server_run(struct server *sv, struct sj_err *err)
 	if (n < 0)
 		return n;
 	while (!finished(sv)) {
-		n = epoll_wait(sv->epoll, events, SERVE_EVENTS, time_left(sv));
+		n = server_wait(sv, events, time_left(sv));
 		if (n < 0 && errno != EINTR)
 			return handover_fault("events", errno, err);
-		sv->now = io_now_us();
 		go_on(sv);
 		for (int i = 0; i < n; i++)
 			serve(sv, events[i].data.ptr, events[i].events);

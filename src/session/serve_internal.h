@@ -1,7 +1,7 @@
 /*
  * serve_internal.h - what the files of the server share
  *
- * serve.c has the loop, serve_socket.c the door, client.c a client's streams, client_msg.c
+ * serve.c has the loop, serve_wait.c its waiting, serve_socket.c the door, client.c a client's streams, client_msg.c
  * what clients ask, client_open.c one of these in full; live_start.c and live.c are a session's life,
  * live_guest.c what its guest says, live_step.c the step that runs in it, live_time.c its
  * deadlines; out.c writes frames.
@@ -244,6 +244,7 @@ struct live {
 	unsigned int n_cpus;
 	uint64_t started_at, opened_at, used_at;
 	uint64_t kill_at;		/* 0: not due */
+	uint64_t again_at;		/* of a second SIGINT before that; 0: not due */
 	uint64_t sample_at;		/* NEVER: not due */
 	uint64_t disk_at;		/* the next look at the private folders (isolation landlock) */
 	uint64_t steps;
@@ -298,6 +299,12 @@ struct slot {
 	uint32_t hash;			/* of the name */
 };
 
+/* How long server_wait() looks before it sleeps. */
+struct looking {
+	uint32_t us;
+	uint32_t shy;			/* waits to come in which it does not look at all */
+};
+
 struct server {
 	struct serve_options opt;
 	struct policy *policy;
@@ -313,6 +320,8 @@ struct server {
 	char *chunk;			/* SERVE_CHUNK bytes each: what clients, guests and pipes are read into */
 	char *guest_chunk, *pipe_chunk;
 	uint64_t now, started_at, ended_at;
+	struct looking looking[2];	/* for an answer of a client; of a guest */
+	bool wrote_to_guest;		/* was the last one that was written to */
 	uint64_t steps;
 	uint64_t names;			/* numbers given to nameless sessions */
 	unsigned int plain;		/* sources that cannot be polled and are wanted */
@@ -327,6 +336,8 @@ struct server {
 #define SERVE_PACKAGES_MAX 32
 /* --packages as settings of a policy; returns how many. */
 size_t server_package_sets(const struct server *sv, struct policy_set sets[SERVE_PACKAGES_MAX]);
+/* epoll_wait() that spares short waits the sleep; sets sv->now (serve_wait.c). */
+int server_wait(struct server *sv, struct epoll_event events[SERVE_EVENTS], int timeout_ms);
 /* For good, this process and its children (serve_confine.c). */
 int serve_confine(const struct server *sv, struct sj_err *err);
 void server_end(struct server *sv);	/* close every session and stop */

@@ -168,6 +168,37 @@ def test_a_step_that_computes_while_it_waits_is_timed():
         assert r["status"] == "timeout", r
 
 
+def test_a_lost_interrupt_is_sent_again():
+    """As one that comes between the guest's last look and its waiting for the tool."""
+    with Server() as (_, c):
+        s = c.session()
+        c.ask("tools", session=s, tools=[{"name": "never", "kind": "rpc"}])
+        r = c.run(s, "import signal\nseen = []\ndef first_is_lost(*_):\n    seen.append(1)\n    if len(seen) > 1:\n"
+                     "        raise KeyboardInterrupt\nsignal.signal(signal.SIGINT, first_is_lost)")
+        assert r["status"] == "ok", r
+        number = c.send("run", session=s, code="never()")
+        assert c.receive()["type"] == "tool_call"
+        time.sleep(0.3)     # until it waits
+        c.ask("interrupt", session=s)
+        r = c.until(number)[-1]
+        assert (r["status"], r["state"]) == ("interrupted", "kept"), r
+        assert c.run(s, "len(seen)")["value"] == 2
+
+
+def test_tools_that_require_packages():
+    with Server() as (_, c):
+        s = c.session()
+        tool = {"name": "double", "kind": "source", "source": "def double(x):\n    return 2 * x\n"}
+        assert c.ask("tools", session=s, tools=[{**tool, "requirements": ["json", "sqlite3 >= 3"]}])["type"] == "ok"
+        assert c.run(s, "double(4)")["value"] == 8
+        r = c.ask("tools", session=s, tools=[{**tool, "requirements": ["no-such_package[all]>=2"]}])
+        assert r["code"] == "bad_message" and '"no-such_package[all]>=2"' in r["message"], r
+        assert "pip install --target DIR no-such_package," in r["message"], r
+        for bad in ("numpy", [1], [""], ["-r file"]):
+            r = c.ask("tools", session=s, tools=[{**tool, "requirements": bad}])
+            assert r["code"] == "bad_message" and "requirements" in r["message"], r
+
+
 def test_tools_after_a_reset():
     with Server() as (_, c):
         s = c.session()
@@ -195,6 +226,9 @@ def test_files():
         assert base64.b64decode(got["data"]) == data[1:] + b"!" and got["last"] is True and got["size"] == len(data) + 1, got
         assert {f["path"] for f in c.ask("list", session=s)["files"]} >= {"a.bin", "b.txt"}
         assert c.ask("fetch", session=s, path="missing")["code"] == "not_found"
+        for bad in ("YWJj\nZGVm", "YWJ", "YW-j", "YWJj====", "YWJj YWJj", "YR=="):
+            assert c.ask("put", session=s, path="bad", data=bad)["code"] == "bad_message", bad
+        assert c.ask("fetch", session=s, path="bad")["code"] == "not_found"
 
 
 def test_background_output_belongs_to_the_next_step():

@@ -9,6 +9,8 @@ import errno as errors
 import posix
 import stat
 
+from ._values import from_base64
+
 WORK = "/work"
 CHUNK = 1 << 20
 ENTRIES = 2000
@@ -64,7 +66,7 @@ def _make_folders(path):
 
 def put(message):
     path, offset = _path(message), _number(message, "offset", 0)
-    data = binascii.a2b_base64(message.get("data", ""))
+    data = from_base64(message.get("data", ""))
     if len(data) > CHUNK:
         raise Refused("too_large", "a chunk of %d bytes, where at most %d are allowed" % (len(data), CHUNK))
     if not path:

@@ -212,13 +212,40 @@ class Tools:
             if tool["kind"] == "rpc":
                 self.put(name, make_stub(tool))
                 continue
-            problem = run_source(name, tool["source"])
+            problem = _unmet(tool) or run_source(name, tool["source"])
             if problem is None and name not in self.namespace:
                 problem = "its source does not define \"%s\"" % name
             if problem:
                 return "tool \"%s\": %s" % (name, problem)
             self.put(name, self.namespace[name])
         return None
+
+
+def _is_there(name):
+    """A package of that name is in the jail, or a module: not each has the other's name."""
+    from importlib import metadata, util
+    try:
+        metadata.distribution(name)
+        return True
+    except metadata.PackageNotFoundError:
+        pass
+    try:
+        return util.find_spec(name.replace("-", "_")) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False
+
+
+def _unmet(tool):
+    """What a tool's source needs and does not find, or None. Versions are not compared."""
+    for requirement in tool.get("requirements") or ():
+        name = requirement.strip()
+        length = 0
+        while length < len(name) and (name[length].isalnum() or name[length] in "._-"):
+            length += 1
+        if not _is_there(name[:length]):
+            return "it requires \"%.100s\", which the jail has not: pip install --target DIR %.100s, and open the session " \
+                   "with the packages in DIR" % (requirement, name[:length])
+    return None
 
 
 def _problem(tools):
@@ -231,6 +258,9 @@ def _problem(tools):
             return "tool \"%s\": its kind is neither \"rpc\" nor \"source\"" % tool["name"]
         if tool["kind"] == "source" and type(tool.get("source")) is not str:
             return "tool \"%s\": it has no source" % tool["name"]
+        needs = tool.get("requirements")
+        if needs is not None and (type(needs) is not list or not all(type(r) is str and r[:1].isalnum() for r in needs)):
+            return "tool \"%s\": \"requirements\" is no list of names of packages" % tool["name"]
         inputs = tool.get("inputs")
         if inputs is not None and (type(inputs) is not dict or not all(v is None or type(v) is dict for v in inputs.values())):
             return "tool \"%s\": \"inputs\" is no object of objects" % tool["name"]

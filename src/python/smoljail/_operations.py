@@ -152,7 +152,7 @@ def fetch(session: str, path: str, write: Callable[[bytes], Any], limit: Optiona
     offset = 0
     while True:
         message = yield from one("fetch", session=session, path=path, offset=offset, length=CHUNK)
-        chunk = binascii.a2b_base64(str(message.get("data") or ""))
+        chunk = _values.from_base64(str(message.get("data") or ""))
         offset += len(chunk)
         if limit is not None and offset > limit:
             raise ValueError("%s has more than %d bytes" % (path, limit))

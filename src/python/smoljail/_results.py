@@ -179,7 +179,7 @@ def display_of(message: Dict[str, Any]) -> Optional[Display]:
     forms = {}
     for mime, text in as_dict(message.get("data")).items():
         try:
-            forms[mime] = binascii.a2b_base64(as_text(text))
+            forms[mime] = _values.from_base64(as_text(text))
         except ValueError:
             continue
     if not forms:

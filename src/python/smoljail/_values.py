@@ -7,7 +7,7 @@ Never: imports, calls or names anything that the data chose; imports numpy or PI
 import binascii
 import sys
 
-__all__ = ["Opaque", "ValuesError", "decode", "encode", "encode_value", "safe_repr", "scrub"]
+__all__ = ["Opaque", "ValuesError", "decode", "encode", "encode_value", "from_base64", "safe_repr", "scrub"]
 
 MAX_DEPTH = 32                  # values within values
 MAX_JSON_DEPTH = 58             # arrays and objects of their encoding; a frame may have 64, some are its own
@@ -29,6 +29,21 @@ _TIME_UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", 
 
 class ValuesError(ValueError):
     """Text that is no encoded value, or a value above a cap."""
+
+
+def from_base64(text):
+    """The bytes of base64 in its one spelling; the decoder of the library passes over what is none.
+
+    Raises:
+        ValuesError: it is not base64.
+    """
+    try:
+        data = binascii.a2b_base64(text.encode("ascii"))
+        if binascii.b2a_base64(data, newline=False).decode() == text:
+            return data
+    except ValueError:
+        pass
+    raise ValuesError("not base64: %.40r" % text)
 
 
 class Opaque:
@@ -473,10 +488,7 @@ class _Decoder:
     def base64(text):
         if len(text) > MAX_BYTES * 2:
             raise ValuesError("base64 of more than %d bytes" % (MAX_BYTES * 2))
-        try:
-            return binascii.a2b_base64(text.encode("ascii"))
-        except ValueError:
-            raise ValuesError("not base64: %.40r" % text) from None
+        return from_base64(text)
 
     def bytes(self, data, depth):
         return self.base64(_want(data, "data", str))
