@@ -52,7 +52,7 @@ int sj_policy_check(const char *policy, sj_policy_note_fn *fn, void *arg, size_t
 
 	if (r < 0)
 		return r;
-	*ret_notes = policy_lint(p, fn, arg);
+	*ret_notes = workbench_check(p, fn, arg);
 	return 0;
 }
 
@@ -93,4 +93,15 @@ int sj_policy_export(const char *policy, enum sj_policy_profile form, sj_policy_
 	int r = workbench_load(policy, &p, err);
 
 	return r < 0 ? r : workbench_export(p, form, fn, arg, ret, err);
+}
+
+int sj_policy_score(const char *policy, enum sj_score_form form, char **ret, struct sj_err *err)
+{
+	static const enum workbench_score_form forms[] = {
+		[SJ_SCORE_LINE] = WORKBENCH_SCORE_LINE, [SJ_SCORE_PARTS] = WORKBENCH_SCORE_PARTS, [SJ_SCORE_JSON] = WORKBENCH_SCORE_JSON,
+	};
+	_cleanup_policy_ struct policy *p = NULL;
+	int r = workbench_load(policy, &p, err);
+
+	return r < 0 ? r : workbench_score(p, forms[form], ret, err);
 }

@@ -216,6 +216,12 @@ SJ_PUBLIC int sj_policy_explain(const char *policy, const char *call, char *cons
 				char **ret, struct sj_err *err);
 /* What a program could newly do under b and no longer, compared with a; *ret_same: nothing. The caller frees *ret. */
 SJ_PUBLIC int sj_policy_diff(const char *a, const char *b, bool json, char **ret, bool *ret_same, struct sj_err *err);
+/*
+ * How much a policy leaves open, from 0 to 10: as a line, with a line for each protection that is missing
+ * (worst first), or as JSON. The caller frees *ret.
+ */
+enum sj_score_form { SJ_SCORE_LINE, SJ_SCORE_PARTS, SJ_SCORE_JSON };
+SJ_PUBLIC int sj_policy_score(const char *policy, enum sj_score_form form, char **ret, struct sj_err *err);
 enum sj_policy_form { SJ_POLICY_SCHEMA, SJ_POLICY_MDOC };
 /* Every setting: a JSON schema (draft 2020-12) for editors, or the body of smoljail-policy(5). The caller frees. */
 SJ_PUBLIC char *sj_policy_reference(enum sj_policy_form form);

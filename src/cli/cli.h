@@ -40,7 +40,8 @@ int policy_check(int argc, char **argv);
 int policy_schema(int argc, char **argv);
 int policy_explain(int argc, char **argv);	/* policy_compare.c */
 int policy_diff(int argc, char **argv);
-extern const char policy_check_details[], policy_explain_details[], policy_diff_details[];
+int policy_score(int argc, char **argv);
+extern const char policy_check_details[], policy_explain_details[], policy_diff_details[], policy_score_details[];
 int policy_trace(int argc, char **argv);	/* policy_trace.c */
 extern const char policy_trace_details[];
 int policy_import(int argc, char **argv);	/* policy_import.c */

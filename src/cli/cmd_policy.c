@@ -27,6 +27,8 @@ static const struct verb {
 	  policy_explain, policy_explain_details },
 	{ "diff", "[--json] NAME|FILE NAME|FILE", "what a program could newly do under the second, and no longer", policy_diff,
 	  policy_diff_details },
+	{ "score", "[--json] [NAME|FILE...]", "how much a policy leaves open, and what, worst first", policy_score,
+	  policy_score_details },
 	{ "schema", "[--mdoc]", "every setting as a JSON schema, or as a manual page's text", policy_schema, NULL },
 	{ "trace", "[-o FILE] [--policy P] [run options] FILE | -c CODE | -- COMMAND", "run a program and list what it does",
 	  policy_trace, policy_trace_details },

@@ -1,5 +1,5 @@
 /*
- * policy_compare.c - smoljail policy explain, diff: what policies mean
+ * policy_compare.c - smoljail policy explain, diff, score: what policies mean
  *
  * Runs as: the caller
  * Trusts: its arguments, as far as the library lets them
@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
+#define SCORE_NAMES 64
 #define CALL_ARGS 6
 /* One more than any call has, so that the library says how many it has. */
 #define EXPLAIN_NAMES (2 + CALL_ARGS + 1)
@@ -64,4 +65,38 @@ int policy_diff(int argc, char **argv)
 		return cli_fail(&err);
 	policy_print_text(text);
 	return cli_finish(same ? 0 : 1);
+}
+
+const char policy_score_details[] =
+	"The number goes from 0 (only what every program needs, within limits) to 10 (all that matters), where it ends.\n"
+	"It compares policies with each other; it does not say that a program is safe. For each policy that is named,\n"
+	"a line for each protection that is missing; without a name the shipped ones, a line each.\n";
+
+static int score_one(const char *name, enum sj_score_form form)
+{
+	_cleanup_free_ char *text = NULL;
+	struct sj_err err = { 0 };
+
+	if (sj_policy_score(name, form, &text, &err) < 0) {
+		fflush(stdout);
+		return cli_fail(&err);
+	}
+	policy_print_text(text);
+	return 0;
+}
+
+int policy_score(int argc, char **argv)
+{
+	bool json = false;
+	const struct cli_option options[] = { { "--json", &json, NULL }, { 0 } };
+	const char *names[SCORE_NAMES];
+	int n = cli_options(argc, argv, options, names, SCORE_NAMES, NULL), r = 0;
+
+	if (n < 0)
+		return -n;
+	for (size_t i = 0; n == 0 && r == 0 && sj_policy_name(i); i++)
+		r = score_one(sj_policy_name(i), json ? SJ_SCORE_JSON : SJ_SCORE_LINE);
+	for (int i = 0; i < n && r == 0; i++)
+		r = score_one(names[i], json ? SJ_SCORE_JSON : SJ_SCORE_PARTS);
+	return r ? r : cli_finish(0);
 }

@@ -168,10 +168,6 @@ char *policy_print_expanded(const struct policy *p);	/* flat list of calls with 
 char *policy_schema_json(void);
 char *policy_schema_mdoc(void);				/* the body of smoljail-policy(5) */
 
-/* Lint: calls back once a finding (id, JSON path, sentence). Returns the number of findings. */
-typedef void policy_lint_fn(void *arg, const char *id, const char *path, const char *sentence);
-size_t policy_lint(const struct policy *p, policy_lint_fn *fn, void *arg);
-
 /* What a group of system calls ("@threads") is for; the caller frees. NULL: no such group, or out of memory. */
 char *policy_group_help(const char *name);
 

@@ -111,6 +111,10 @@ static void diff_words(struct diff *d, const struct policy *a, const struct poli
 	if (a->landlock != b->landlock)
 		diff_add(d, landlock_rank(b->landlock) > landlock_rank(a->landlock) ? DIFF_MORE : DIFF_LESS, "isolation",
 			 "%s instead of: %s", landlock_words(b->landlock), landlock_words(a->landlock));
+	if (a->isolation != b->isolation)
+		diff_add(d, b->isolation == POLICY_ISOLATION_LANDLOCK ? DIFF_MORE : DIFF_LESS, "isolation",
+			 b->isolation == POLICY_ISOLATION_LANDLOCK ? "run without namespaces, among the caller's own processes"
+								   : "run without namespaces");
 	if (a->python.guard != b->python.guard)
 		diff_add(d, DIFF_OTHER, "python", "another guard inside the interpreter");
 	if (a->python.operations != b->python.operations)

@@ -69,6 +69,32 @@ enum diff_way { DIFF_MORE, DIFF_LESS, DIFF_OTHER };
 void diff_add(struct diff *d, enum diff_way way, const char *kind, const char *fmt, ...) _printf_(4, 5);
 void diff_settings(struct diff *d, const struct policy *a, const struct policy *b);
 
+/* ---- what a policy may grant (risks.c, risk_tests.c) --------------------- */
+
+#define RISK_WHOLE 1000u	/* a share is in thousandths */
+
+/* How much of it at the `at`-th place, from 0; detail is the path or name there, or empty. 0: no such place. */
+typedef unsigned int risk_fn(const struct policy *p, size_t at, char detail[WORDS_MAX]);
+
+struct risk {
+	const char *id;			/* stable */
+	unsigned int weight;		/* beside the others; 0: no policy can allow it */
+	bool note;			/* `check` tells it */
+	const char *path;		/* JSON path of the setting */
+	const char *title, *why, *ref;	/* a few words; a sentence; manual pages and faults */
+	risk_fn *test;			/* NULL: the call, with these arguments */
+	const char *call;
+	uint64_t args[6];
+};
+
+extern const struct risk workbench_risks[];	/* ends with a NULL id */
+/* As risk_fn, for calls too: detail is then where the rule comes from. */
+unsigned int risk_share(const struct risk *risk, const struct policy *p, size_t at, char detail[WORDS_MAX]);
+
+risk_fn risk_service_socket, risk_secret_path, risk_wide_folder, risk_host_write, risk_host_read, risk_host_network,
+	risk_secret_env, risk_no_memory, risk_no_pids, risk_no_wall, risk_no_cpus, risk_no_output, risk_best_effort,
+	risk_exec_writable, risk_weak_isolation, risk_no_landlock, risk_call_surface;
+
 /* ---- the running kernel (kernel.c) ------------------------------------ */
 
 enum kernel_call { KERNEL_UNKNOWN, KERNEL_HAS, KERNEL_LACKS };

@@ -53,4 +53,14 @@ int workbench_import_bwrap(const struct sj_policy_import *from, sj_policy_note_f
 int workbench_export(const struct policy *p, enum sj_policy_profile form, sj_policy_note_fn *fn, void *arg, char **ret,
 		  struct sj_err *err);
 
+/* What a legal policy grants that its author should know about: stable id, JSON path or rule, a sentence with a reference. */
+typedef void workbench_note_fn(void *arg, const char *id, const char *path, const char *sentence);
+size_t workbench_check(const struct policy *p, workbench_note_fn *fn, void *arg); /* returns the number of notes */
+
+/* How much a policy leaves open, from 0 (only the runtime floor, within limits) to 10 (all that matters). */
+double workbench_exposure(const struct policy *p);
+/* That as a line; with a line for each protection that is missing, worst first; or as JSON. The caller frees *ret. */
+enum workbench_score_form { WORKBENCH_SCORE_LINE, WORKBENCH_SCORE_PARTS, WORKBENCH_SCORE_JSON };
+int workbench_score(const struct policy *p, enum workbench_score_form form, char **ret, struct sj_err *err);
+
 #endif

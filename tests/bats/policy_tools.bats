@@ -1,4 +1,4 @@
-# policy_tools.bats - smoljail policy explain, diff: what policies mean
+# policy_tools.bats - smoljail policy explain, diff, score, test, new: tools for authors of policies
 
 load helpers
 
@@ -75,4 +75,25 @@ load helpers
 		run "$SMOLJAIL" policy $args
 		[[ $output != *$'\e'* && $output != *$'\xc2\x9b'* ]] || { echo "$args"; return 1; }
 	done
+}
+
+@test "check gives a reason and a reference for each dangerous grant" {
+	echo '{"extends": "python", "syscalls": {"allow": ["ptrace"], "rules": [{"name": "socket", "action": "allow"}]}}' >p.json
+	run "$SMOLJAIL" policy check p.json
+	[ "$status" = 0 ]
+	[[ $output == *"[af-alg]"* && $output == *CVE-2019-8912* && $output == *"[af-vsock]"* && $output == *"[af-packet]"* ]]
+	[[ $output == *"ptrace is refused under every policy"*CVE-2019-13272*"[never-allowed]"* ]]
+	[ "$(grep -c '^note: ' <<<"$output")" = "$(grep -c '^note: .*; see ' <<<"$output")" ]
+}
+
+@test "score orders the shipped policies, and its lines add up" {
+	run "$SMOLJAIL" policy score
+	[ "$status" = 0 ]
+	[ "${#lines[@]}" = 5 ]
+	[ "$output" = "$(sort -n <<<"$output")" ]
+	"$SMOLJAIL" policy score --json python open | jq -s -e '.[] | (.exposure - ([.missing[].points] | add)) | fabs < 0.001'
+	"$SMOLJAIL" policy score python >lines
+	[ "$(tail -n +2 lines | awk '{ print $1 }')" = "$(tail -n +2 lines | awk '{ print $1 }' | sort -rn)" ]
+	run "$SMOLJAIL" policy score python nopolicy
+	[ "$status" = 2 ]
 }

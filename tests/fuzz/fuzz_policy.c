@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "policy/policy.h"
+#include "workbench/workbench.h"
 
 #define SETS_MAX 8
 
@@ -96,6 +97,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	same_again(p);
 	flat = policy_print_expanded(p);
-	policy_lint(p, NULL, NULL);
+	workbench_check(p, NULL, NULL);
 	return 0;
 }

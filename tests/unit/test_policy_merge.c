@@ -223,42 +223,8 @@ static void test_cross(void)
 	accepted("{\"limits\":{\"memory\":0,\"pids\":0,\"enforcement\":\"cgroup\"}}");
 }
 
-static char last_ids[1024];
-
-static void note(void *arg, const char *id, const char *path, const char *sentence)
-{
-	(void)arg;
-	(void)path;
-	(void)sentence;
-	strcat(strcat(last_ids, id), " ");
-}
-
-static void test_lint(void)
-{
-	static const char *const ids[] = { "no-memory-limit", "no-pids-limit", "no-wall-limit", "no-output-limit", "host-write",
-					   "wide-folder", "secret-path", "secret-env", "host-network", "no-landlock",
-					   "risky-call", "exec-from-writable", "no-cpu-limit" };
-	struct policy *p = help_load("{\"limits\":{\"memory\":0,\"pids\":0,\"wall\":0,\"output\":0,\"cpus\":0},"
-				     "\"files\":{\"read\":[\"/etc:/e\",\"/home/x/.ssh:/s\"],\"write\":[\"/x:/x\"],\"exec_from_writable\":true},"
-				     "\"env\":{\"pass\":[\"API_KEY\"]},\"network\":{\"mode\":\"host\"},\"landlock\":\"off\","
-				     "\"syscalls\":{\"allow\":[\"vmsplice\"]}}");
-
-	last_ids[0] = '\0';
-	if (ok(p, "a careless policy"))
-		ok(policy_lint(p, note, NULL) >= ARRAY_LEN(ids), "is full of notes");
-	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
-		has_str(ids[i], last_ids, "%s is told", ids[i]);
-	policy_free(p);
-	p = help_load("{\"limits\":{\"memory\":\"64M\",\"wall\":\"2s\",\"cpu_time\":\"3s\"}}");
-	last_ids[0] = '\0';
-	ok(p && policy_lint(p, note, NULL) == 2, "limits that never decide");
-	is_str("folders-over-memory cpu-time-unreachable ", last_ids, "are told");
-	policy_free(p);
-}
-
 static void test_shipped(void)
 {
-	static const char *const clean[] = { "python-strict", "python", "python-data", "shell" };
 	const char *name;
 	size_t n = 0;
 
@@ -282,12 +248,6 @@ static void test_shipped(void)
 		policy_free(p);
 	}
 	is_int(5, n, "five are shipped");
-	for (size_t i = 0; i < ARRAY_LEN(clean); i++) {
-		struct policy *p = help_load_sets(clean[i], NULL, 0);
-
-		is_int(0, p ? policy_lint(p, NULL, NULL) : 1, "no notes on %s", clean[i]);
-		policy_free(p);
-	}
 }
 
 static void sum_of(const char *text, char ret[65])
@@ -341,7 +301,6 @@ int main(void)
 	test_env();
 	test_mounts();
 	test_cross();
-	test_lint();
 	test_shipped();
 	test_sum();
 	test_reference();

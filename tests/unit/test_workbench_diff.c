@@ -162,7 +162,7 @@ static void test_told(void)
 /* Each setting that can be changed by itself makes a difference. */
 static void test_settings(void)
 {
-	static const char *const values[] = { "77M", "7", "77", "7s", "false", "true", "python2", "loopback", "cgroup", "require", "best-effort",
+	static const char *const values[] = { "77M", "7", "77", "landlock", "7s", "false", "true", "python2", "loopback", "cgroup", "require", "best-effort",
 					      "EACCES", "elsewhere", "/srv/seven", "SEVEN=7", "kill", "/srv/seven:/seven" };
 
 	for (size_t i = 0; i < policy_n_fields; i++) {
