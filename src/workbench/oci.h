@@ -6,7 +6,8 @@
  * file's form and keeps it as the structs below, oci_select.c asks which
  * entries count here, oci_rules.c makes rules of them that decide in order,
  * oci_import.c writes these as a policy. region.c is the arithmetic of
- * conditions that oci_export.c needs for the way back.
+ * conditions that oci_export.c needs for the way back, and oci_fixed.c to see
+ * which rules never get to decide.
  */
 #ifndef SMOLJAIL_WORKBENCH_OCI_H
 #define SMOLJAIL_WORKBENCH_OCI_H
@@ -184,5 +185,24 @@ int region_add(struct region *r, const struct cube *c); /* -ENOMEM, or -E2BIG pa
 int region_of_args(int nr, const struct policy_arg *args, size_t n, struct region *ret);
 int region_common(const struct region *a, const struct region *b, struct region *ret);
 int region_without(const struct region *a, const struct region *b, struct region *ret);
+
+/* ---- before any rule of a policy (oci_fixed.c) ------------------------- */
+
+struct oci_fixed {
+	struct policy *p;	/* with nothing but what is always there */
+	struct {
+		bool never;		/* no policy can allow it */
+		bool floor, floor_part;	/* always allowed, or some of its uses */
+		bool part;		/* some of its uses are decided */
+		bool network;		/* the network section has rules for it */
+	} calls[FILTER_CALLS];
+};
+
+int oci_fixed_read(struct oci_fixed *ret, struct sj_err *err);
+void oci_fixed_free(struct oci_fixed *f);
+/* Every call that the rule matches is decided before it; only_never: by what no policy can allow. */
+bool oci_fixed_decides(const struct oci_fixed *f, const struct oci_rule *rule, bool only_never);
+/* Every call of that number is decided by a rule of the set, or before. */
+bool oci_fixed_and_rules_decide(const struct oci_fixed *f, const struct oci_set *s, int nr);
 
 #endif

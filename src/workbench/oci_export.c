@@ -121,14 +121,39 @@ struct parts {
 	size_t n;
 };
 
+static bool is_within(const struct cube *a, const struct cube *b)
+{
+	for (size_t i = 0; i < POLICY_RULE_ARGS_MAX; i++)
+		if ((b->mask[i] & ~a->mask[i]) || ((a->value[i] ^ b->value[i]) & b->mask[i]))
+			return false;
+	return true;
+}
+
+/* A part that lies in another one with its answer says nothing. */
+static int add_part(struct parts *parts, const struct cube *c, uint32_t answer)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < parts->n; i++)
+		if (parts->list[i].answer == answer && is_within(c, &parts->list[i].cube))
+			return 0;
+	for (size_t i = 0; i < parts->n; i++)
+		if (parts->list[i].answer != answer || !is_within(&parts->list[i].cube, c))
+			parts->list[kept++] = parts->list[i];
+	parts->n = kept;
+	if (parts->n == PARTS_MAX)
+		return -E2BIG;
+	parts->list[parts->n++] = (struct part){ *c, answer };
+	return 0;
+}
+
 static int add_parts(struct parts *parts, const struct region *r, uint32_t answer)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		if (parts->n == PARTS_MAX)
-			return -E2BIG;
-		parts->list[parts->n++] = (struct part){ r->list[i], answer };
-	}
-	return 0;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n && e == 0; i++)
+		e = add_part(parts, &r->list[i], answer);
+	return e;
 }
 
 /* The rules of one call, in order; `base` stands for what is left when none of them matches. */

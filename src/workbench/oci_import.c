@@ -13,45 +13,15 @@
 #define LINE_MAX_ 100		/* of the lists in the text, in characters */
 #define TEXT_MAX (1u << 20)
 
-/* What smoljail says of a call by itself. */
-struct fixed {
-	bool never;		/* no policy can allow it */
-	bool floor, floor_part;	/* always allowed, or some of its uses */
-	bool network;		/* the network section has rules for it */
-};
-
 struct import {
 	const struct oci_set *set;
 	const struct oci_notes *notes;
-	struct fixed fixed[FILTER_CALLS];
+	struct oci_fixed fixed;
 	struct buf allow, rules;
 	size_t n_allow, n_rules, allow_column;
 	struct oci_names never, floor, mixed;
 	struct sj_err *err;
 };
-
-static int read_fixed(struct import *im)
-{
-	_cleanup_policy_ struct policy *p = NULL;
-	int r = policy_load("default", NULL, 0, &p, im->err);
-
-	for (size_t i = 0; r == 0 && i < p->syscalls.n_rules; i++) {
-		const struct policy_rule *rule = &p->syscalls.rules[i];
-		int nr = filter_call_find(rule->name);
-
-		if (nr < 0)
-			continue;
-		if (strcmp(rule->origin, "@never") == 0)
-			im->fixed[nr].never |= rule->n_args == 0;
-		else if (strcmp(rule->origin, "@floor") == 0 && rule->n_args == 0)
-			im->fixed[nr].floor = true;
-		else if (strcmp(rule->origin, "@floor") == 0)
-			im->fixed[nr].floor_part = true;
-		else
-			im->fixed[nr].network = true;
-	}
-	return r;
-}
 
 /* ---- the text ------------------------------------------------------------------- */
 
@@ -225,7 +195,7 @@ static int put_base(struct import *im, const struct call *c)
 	const struct oci_answer *base = &c->base;
 
 	/* The rules for networks come before "allow" and the default: only a rule says what the profile says. */
-	if (im->fixed[c->nr].network)
+	if (im->fixed.calls[c->nr].network)
 		return put_rule(im, c->nr, NULL, 0, base);
 	if (base->action == POLICY_ALLOW)
 		return put_allow(im, c->nr);
@@ -241,18 +211,39 @@ static int put_call(struct import *im, int nr)
 	bool whole = c.base.action == POLICY_ALLOW && !c.refuses;
 	int r;
 
-	if (im->fixed[nr].never) {
+	if (im->fixed.calls[nr].never) {
 		if (c.base.action == POLICY_ALLOW || c.allows)
 			oci_names_add(&im->never, name);
 		return 0;
 	}
-	if (!whole && (im->fixed[nr].floor || im->fixed[nr].floor_part))
+	if (!whole && (im->fixed.calls[nr].floor || im->fixed.calls[nr].floor_part))
 		oci_names_add(&im->floor, name);
-	if (im->fixed[nr].floor)
+	if (im->fixed.calls[nr].floor)
 		return 0;
 	look_for_overlap(im, &c);
+	/* All that is not refused by smoljail itself: then one word says it, and says it better. */
+	if (c.allows && !c.refuses && oci_fixed_and_rules_decide(&im->fixed, im->set, nr))
+		c = (struct call){ .nr = nr, .base = { POLICY_ALLOW, 0 } };
 	r = put_conditions(im, &c);
 	return r < 0 ? r : put_base(im, &c);
+}
+
+/* Rules that never get to decide would only hide what the others say together. */
+static void drop_idle(struct import *im, struct oci_set *set)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->n_rules; i++) {
+		const struct oci_rule *rule = &set->rules[i];
+
+		if (!oci_fixed_decides(&im->fixed, rule, false)) {
+			set->rules[kept++] = *rule;
+			continue;
+		}
+		if (rule->answer.action != POLICY_ALLOW && !oci_fixed_decides(&im->fixed, rule, true))
+			oci_names_add(&im->floor, filter_call_at(rule->nr));
+	}
+	set->n_rules = kept;
 }
 
 /* ---- the whole -------------------------------------------------------------------------- */
@@ -366,7 +357,9 @@ int workbench_import_oci(const char *text, size_t len, const char *name, const s
 	im->notes = &notes;
 	im->err = err;
 	im->allow = im->rules = BUF_INIT(TEXT_MAX);
-	r = read_fixed(im);
+	r = oci_fixed_read(&im->fixed, err);
+	if (r == 0)
+		drop_idle(im, &set);
 	if (r == 0 && (put_calls(im) < 0 || join(im, from, &here, &out) < 0))
 		r = err_oom(err);
 	if (r == 0)
@@ -375,6 +368,7 @@ int workbench_import_oci(const char *text, size_t len, const char *name, const s
 		tell(im);
 		*ret = steal_ptr(out);
 	}
+	oci_fixed_free(&im->fixed);
 	buf_free(&im->allow);
 	buf_free(&im->rules);
 	return r;

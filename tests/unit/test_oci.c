@@ -194,6 +194,24 @@ static void test_meaning(void)
 	       "an error by its name");
 }
 
+/* What a policy always refuses or allows needs no rule. */
+static void test_idle(void)
+{
+	is_str("[\"allow\"]", says(CALLS(ALLOW("clone", ", \"args\": [{\"index\": 0, \"value\": 2114060288, \"valueTwo\": 0, "
+					      "\"op\": \"SCMP_CMP_MASKED_EQ\"}]")), "clone"),
+	       "all but new namespaces is all that there can be");
+	is_str("[{\"args\":[{\"index\":0,\"op\":\"&==\",\"mask\":2114060544,\"value\":0}],\"action\":\"allow\"}]",
+	       says(CALLS(ALLOW("clone", ", \"args\": [{\"index\": 0, \"value\": 2114060544, \"valueTwo\": 0, "
+				"\"op\": \"SCMP_CMP_MASKED_EQ\"}]")), "clone"),
+	       "less than that is a rule");
+	is_str("[]", says(CALLS(ALLOW("fcntl", ", \"args\": [" ARG(1, 3, "EQ") "]")), "fcntl"), "a part of the floor needs no rule");
+	is_str("[{\"args\":[{\"index\":1,\"op\":\"==\",\"value\":8}],\"action\":\"allow\"}]",
+	       says(CALLS(ALLOW("fcntl", ", \"args\": [" ARG(1, 8, "EQ") "]")), "fcntl"), "more than the floor does");
+	is_str("[{\"args\":[{\"index\":0,\"op\":\"==\",\"value\":1}],\"action\":\"allow\"},{\"action\":\"deny\",\"errno\":\"EPERM\"}]",
+	       says(CALLS(ALLOW("socket", ", \"args\": [" ARG(0, 1, "EQ") "]")), "socket"),
+	       "the profile, not the network section, refuses other sockets");
+}
+
 static void test_here(void)
 {
 	static const char text[] = CALLS(ALLOW("umask", ", \"includes\": {\"caps\": [\"CAP_SYSLOG\", \"CAP_BPF\"]}") ","
@@ -300,6 +318,7 @@ int main(void)
 	test_args();
 	test_notes();
 	test_meaning();
+	test_idle();
 	test_here();
 	test_numbers();
 	test_region();
