@@ -26,6 +26,8 @@ struct sj_run {
 	char **args;
 	int stdio[3];
 	bool traced;
+	sj_denied_fn *on_denied;
+	void *on_denied_arg;
 };
 
 
@@ -207,12 +209,40 @@ static int nothing_to_run(struct sj_err *err)
 	return -EINVAL;
 }
 
-static int run_with_policy(const struct sj_run *run, struct sj_report *report, struct sj_err *err)
+static void denial_of(const struct session_denial *d, struct sj_denial *ret)
+{
+	*ret = (struct sj_denial){
+		.what = d->what, .count = d->count, .rule = session_denial_rule(d), .layer = session_denial_layer(d),
+		.reason = d->rule ? d->rule->reason : NULL, .error = d->error, .by_guest = d->by_guest,
+		.file = d->where.file[0] ? d->where.file : NULL, .line = d->where.line,
+		.function = d->where.function[0] ? d->where.function : NULL,
+		.text = d->where.text[0] ? d->where.text : NULL,
+		.allow_with = d->allow_with[0] ? d->allow_with : NULL, .never = d->never[0] ? d->never : NULL,
+	};
+}
+
+static void on_denied(void *arg, const struct session_denial *d)
+{
+	const struct sj_run *run = arg;
+	struct sj_denial told;
+
+	denial_of(d, &told);
+	run->on_denied(run->on_denied_arg, &told);
+}
+
+void sj_run_on_denied(struct sj_run *run, sj_denied_fn *fn, void *arg)
+{
+	run->on_denied = fn;
+	run->on_denied_arg = arg;
+}
+
+static int run_with_policy(struct sj_run *run, struct sj_report *report, struct sj_err *err)
 {
 	struct session_run s = {
 		.policy = report->policy, .trace = report->trace, .mode = run->mode, .target = run->target,
 		.code = run->code, .code_len = run->code_len, .args = run->args, .dir = run->dir,
 		.stdio = { run->stdio[0], run->stdio[1], run->stdio[2] },
+		.on_denied = run->on_denied ? on_denied : NULL, .on_denied_arg = run,
 	};
 
 	return session_run(&s, &report->r, err);
@@ -293,15 +323,9 @@ void sj_report_summary(const struct sj_report *report, struct sj_summary *ret)
 
 int sj_report_denial(const struct sj_report *report, size_t i, struct sj_denial *ret)
 {
-	const struct session_denial *d = &report->r.denied[i];
-
 	if (i >= report->r.n_denied)
 		return -ENOENT;
-	*ret = (struct sj_denial){
-		.what = d->what, .count = d->count,
-		.rule = d->rule && d->rule->origin ? d->rule->origin : "default",
-		.allow_with = d->allow_with[0] ? d->allow_with : NULL,
-	};
+	denial_of(&report->r.denied[i], ret);
 	return 0;
 }
 

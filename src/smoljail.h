@@ -84,6 +84,26 @@ SJ_PUBLIC int sj_run_args(struct sj_run *run, char *const *args);	/* sys.argv[1:
 SJ_PUBLIC int sj_run_dir(struct sj_run *run, const char *dir);
 /* "full", or "landlock" for hosts that refuse user namespaces: the policy's setting of that name, checked by sj_run_start(). */
 SJ_PUBLIC int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err);
+/* One operation that was refused. Strings are one line of valid UTF-8; NULL where nothing is known. */
+struct sj_denial {
+	const char *what;	/* "socket(AF_INET, SOCK_STREAM, 0)", "open(\"/data/x\")" */
+	const char *rule;	/* the policy line that refused it */
+	const char *layer;	/* "filter", "mount", "rlimit", "cgroup", "network", "permissions", "capability" */
+	const char *reason;	/* of the rule */
+	int error;		/* errno it got; below 0: what getaddrinfo() returned; 0: not known */
+	int by_guest;		/* 1: the interpreter inside says so; 0: the kernel */
+	const char *file, *function, *text;	/* line of Python that did it, and that line */
+	int line;
+	const char *allow_with;	/* what would allow it */
+	const char *never;	/* why nothing is offered that would */
+	uint64_t count;
+};
+typedef void sj_denied_fn(void *arg, const struct sj_denial *denial);
+/*
+ * Called from within sj_run_start() when an operation of a new kind is refused; the program waits
+ * meanwhile. At most 64 times a run.
+ */
+SJ_PUBLIC void sj_run_on_denied(struct sj_run *run, sj_denied_fn *fn, void *arg);
 /* Descriptors to relay, -1 = none; 0, 1, 2 unless set. They are never handed into the jail. */
 SJ_PUBLIC void sj_run_stdio(struct sj_run *run, int in, int out, int err);
 
@@ -117,13 +137,6 @@ struct sj_summary {
 	struct {
 		const char *memory, *cpu, *cpu_time, *pids;
 	} held_by;		/* "cgroup2", "rlimit", "none" ... */
-};
-
-struct sj_denial {
-	const char *what;	/* "socket(AF_INET, SOCK_STREAM, 0)" */
-	const char *rule;	/* the policy line that refused it */
-	const char *allow_with;	/* what would allow it, or NULL */
-	uint64_t count;
 };
 
 SJ_PUBLIC void sj_report_summary(const struct sj_report *report, struct sj_summary *ret);

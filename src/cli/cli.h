@@ -30,6 +30,17 @@ int cli_refuse(const char *fix, const char *fmt, ...) __attribute__((format(prin
 /* What was printed must have arrived: a full disk is no success. */
 int cli_finish(int status);
 
+/* ---- smoljail run --explain (explain.c) ----------------------------- */
+
+struct sj_denial;
+struct explain {
+	unsigned long told, untold;	/* refusals printed, and those for which standard error had no room */
+};
+/* Prints one refusal in at most four lines; never waits for whoever reads them. arg: struct explain. */
+void explain_denial(void *arg, const struct sj_denial *d);
+/* How many were not printed, if any; calls: refused in all. */
+void explain_rest(const struct explain *e, unsigned long long calls);
+
 /* ---- smoljail policy: its verbs, of which cmd_policy.c has the table -- */
 
 #define CLI_DEFAULT_POLICY "python"
@@ -87,7 +98,7 @@ struct run_options {
 	bool optional;				/* there may be nothing to run */
 
 	const char *policy, *dir, *report;	/* NULL: not given */
-	bool quiet, verbose, help;
+	bool explain, quiet, verbose, help;
 	struct run_set *sets;
 	size_t n_sets;
 	enum run_what what;

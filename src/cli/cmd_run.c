@@ -141,11 +141,13 @@ static void print_details(const struct sj_report *report, const struct sj_summar
 			d.allow_with ? "; to allow it: " : "", d.allow_with ? d.allow_with : "");
 }
 
-static void tell(const struct run_options *o, const struct sj_report *report)
+static void tell(const struct run_options *o, const struct explain *explain, const struct sj_report *report)
 {
 	struct sj_summary s;
 
 	sj_report_summary(report, &s);
+	if (o->explain)
+		explain_rest(explain, s.denied_total);
 	if (s.stopped && !o->quiet)
 		fprintf(stderr, "smoljail: %s%s\n", s.ran ? "stopped: " : "", s.reason);
 	if (s.hint && !o->quiet)
@@ -158,12 +160,16 @@ static int run_and_tell(struct sj_run *run, const struct run_options *o, int rep
 {
 	struct sj_report *report = NULL;
 	struct sj_summary s = { 0 };
+	struct explain explain = { 0 };
 	struct sj_err err = { 0 };
-	int r = sj_run_start(run, &report, &err);
+	int r;
 
+	if (o->explain)
+		sj_run_on_denied(run, explain_denial, &explain);
+	r = sj_run_start(run, &report, &err);
 	if (report) {
 		write_report(report_fd, report);
-		tell(o, report);
+		tell(o, &explain, report);
 		sj_report_summary(report, &s);
 	}
 	if (r < 0)

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-enum option_kind { O_SET, O_POLICY, O_DIR, O_REPORT, O_QUIET, O_VERBOSE, O_HELP };
+enum option_kind { O_SET, O_POLICY, O_DIR, O_REPORT, O_EXPLAIN, O_QUIET, O_VERBOSE, O_HELP };
 
 static const struct option {
 	const char *name, *value;	/* value NULL: takes none */
@@ -28,6 +28,8 @@ static const struct option {
 	{ "cpu-time", "TIME", O_SET, { "limits.cpu_time" }, "CPU time of all processes together; exit status 124" },
 	{ "disk", "SIZE", O_SET, { "files.work.size", "files.tmp.size" }, "size of the work folder, and of /tmp" },
 	{ "output", "SIZE", O_SET, { "limits.output" }, "bytes of output and error output together" },
+	{ "file-size", "SIZE", O_SET, { "limits.file_size" }, "size of one file that is written" },
+	{ "open-files", "NUMBER", O_SET, { "limits.open_files" }, "files open at a time, in each process" },
 	{ "env", "NAME[=VALUE]", O_SET, { "env.set" }, "set a variable, or pass the caller's on" },
 	{ "packages", "DIR", O_SET, { "python.packages" }, "folder made by pip install --target, read-only on sys.path" },
 	{ "dir", "DIR", O_DIR, { NULL }, "the script's project folder, read-only and importable" },
@@ -37,6 +39,7 @@ static const struct option {
 	{ "root", "NAME", O_SET, { "files.root" }, "which small root to stand on (smoljail rootfs list)" },
 	{ "report", "FILE|-", O_REPORT, { NULL }, "write what happened as JSON; - is standard output" },
 	{ "isolation", "full|landlock", O_SET, { "isolation" }, "landlock: weaker, for hosts without user namespaces" },
+	{ "explain", NULL, O_EXPLAIN, { NULL }, "tell each refusal as it happens, and what would allow it" },
 	{ "quiet", NULL, O_QUIET, { NULL }, "say nothing when the program is stopped" },
 	{ "verbose", NULL, O_VERBOSE, { NULL }, "tell isolation, limits, times and denials afterwards" },
 	{ "help", NULL, O_HELP, { NULL }, "this text" },
@@ -100,6 +103,7 @@ static void apply(struct run_options *o, const struct option *opt, const char *f
 	case O_POLICY: o->policy = value; break;
 	case O_DIR: o->dir = value; break;
 	case O_REPORT: o->report = value; break;
+	case O_EXPLAIN: o->explain = true; break;
 	case O_QUIET: o->quiet = true; break;
 	case O_VERBOSE: o->verbose = true; break;
 	case O_HELP: o->help = true; break;

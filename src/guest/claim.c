@@ -23,8 +23,7 @@ struct watch {
 
 /* ---- bounded copies ------------------------------------------------------ */
 
-/* UTF-8, cut between characters. */
-static void copy_text(char *to, size_t size, PyObject *text)
+void guest_copy_text(char *to, size_t size, PyObject *text)
 {
 	PyObject *cut, *bytes = NULL;
 	size_t len;
@@ -82,7 +81,7 @@ static void note_place(const struct watch *w, PyObject *file, int line)
 {
 	if (!is_own_file(w, file))
 		return;
-	copy_text(w->claim->file, sizeof(w->claim->file), file);
+	guest_copy_text(w->claim->file, sizeof(w->claim->file), file);
 	w->claim->line = line;
 }
 
@@ -129,11 +128,11 @@ static void note_value(const struct watch *w, PyObject *type, PyObject *value)
 	PyObject *text = PyObject_Str(value), *o;
 
 	PyErr_Clear();
-	copy_text(w->claim->message, sizeof(w->claim->message), text);
+	guest_copy_text(w->claim->message, sizeof(w->claim->message), text);
 	Py_XDECREF(text);
 	if (PyErr_GivenExceptionMatches(type, PyExc_ModuleNotFoundError)) {
 		o = get(value, "name");
-		copy_text(w->claim->name, sizeof(w->claim->name), o);
+		guest_copy_text(w->claim->name, sizeof(w->claim->name), o);
 		Py_XDECREF(o);
 	}
 	/* What does not parse never had a frame. */

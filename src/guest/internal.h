@@ -93,5 +93,10 @@ void guest_python_prepare(void);
 int guest_add_builtins(void);
 /* Note how the program ends in the claim page; main_file: of the program, as tracebacks name it. */
 int guest_watch_end(const struct guest *g, const char *main_file);
+/* Note failed operations there from now on. */
+void guest_watch_refusals(struct wire_notes *notes);
+/* str as UTF-8, cut between characters to at most size - 1 bytes; anything else leaves `to` alone. */
+struct _object;			/* PyObject */
+void guest_copy_text(char *to, size_t size, struct _object *text);
 
 #endif

@@ -304,6 +304,8 @@ void guest_python(const struct guest *g)
 		fail_python("builtins");
 	if (guest_watch_end(g, main_file(&g->boot)) < 0)
 		fail_python("atexit");
+	if (head->flags & WIRE_WATCH)
+		guest_watch_refusals((struct wire_notes *)((char *)g->claim + WIRE_NOTES_AT));
 	if (freeze_heap() < 0)
 		fail_python("gc.freeze");
 }

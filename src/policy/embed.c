@@ -24,6 +24,7 @@ EMBED(policy_doc_shell, "shell.json");
 EMBED(policy_doc_open, "open.json");
 EMBED(policy_doc_default, "default.json");
 EMBED(policy_doc_groups, "groups.json");
+EMBED(policy_doc_never, "never.json");
 
 const struct embed policy_embedded[] = {
 	{ "python-strict", policy_doc_python_strict_start, policy_doc_python_strict_end },
@@ -33,5 +34,6 @@ const struct embed policy_embedded[] = {
 	{ "open", policy_doc_open_start, policy_doc_open_end },
 	{ "default", policy_doc_default_start, policy_doc_default_end },
 	{ "groups", policy_doc_groups_start, policy_doc_groups_end },
+	{ "never", policy_doc_never_start, policy_doc_never_end },
 	{ 0 },
 };

@@ -170,6 +170,10 @@ char *policy_schema_mdoc(void);				/* the body of smoljail-policy(5) */
 
 /* What a group of system calls ("@threads") is for; the caller frees. NULL: no such group, or out of memory. */
 char *policy_group_help(const char *name);
+/* Is this path of the host among those that no suggestion offers (policies/never.json)? If so, why, as half a sentence. */
+bool policy_never_offered(const char *path, char *ret_reason, size_t len);
+/* May "SRC" or "SRC:DST" stand in files.read? */
+bool policy_mount_possible(const char *text);
 
 /* Number of distinct calls allowed, with or without argument rules. */
 size_t policy_count_allowed(const struct policy *p);

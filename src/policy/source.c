@@ -87,6 +87,12 @@ static int read_file(const char *path, struct source *ret, char **ret_text, size
 	return 0;
 }
 
+/* Shipped documents of another kind. */
+static bool is_no_policy(const char *name)
+{
+	return strcmp(name, "groups") == 0 || strcmp(name, "never") == 0;
+}
+
 static int source_read(const char *which, bool path, struct source *ret, struct sj_err *err)
 {
 	_cleanup_free_ char *text = NULL;
@@ -102,7 +108,7 @@ static int source_read(const char *which, bool path, struct source *ret, struct 
 		r = read_file(which, ret, &text, &len, err);
 		shipped = text;
 	} else {
-		shipped = strcmp(which, "groups") == 0 ? NULL : policy_shipped_text(which, &len);
+		shipped = is_no_policy(which) ? NULL : policy_shipped_text(which, &len);
 		if (!shipped)
 			return refuse_name(which, err);
 	}

@@ -6,7 +6,6 @@
  * Never: answers CONTINUE to a call that the policy refuses; to others only for a trace (filter/filter.h says why)
  */
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -65,55 +64,32 @@ static bool same_args(const uint64_t a[6], const uint64_t b[6], uint16_t mask)
 	return true;
 }
 
-/* Threads and processes take more than the one call that was refused first: their group. */
-static const char *remedy_name(int nr, const uint64_t args[6], char *buf, size_t len)
+const char *session_denial_rule(const struct session_denial *d)
 {
-	const char *name = filter_call_name(nr, buf, len);
-
-	if (strcmp(name, "clone") == 0)
-		return args[0] & CLONE_THREAD ? "@threads" : "@process";
-	return strcmp(name, "fork") == 0 || strcmp(name, "vfork") == 0 ? "@process" : name;
+	if (d->rule_text[0])
+		return d->rule_text;
+	return d->rule && d->rule->origin ? d->rule->origin : "default";
 }
 
-/* A call that no rule names needs only its name in the policy; a rule says for itself what would change it. */
-void session_remedy(int nr, const uint64_t args[6], const struct policy_rule *rule, char *ret, size_t len)
+const char *session_denial_layer(const struct session_denial *d)
 {
-	char buf[40];
-
-	if (rule)
-		snprintf(ret, len, "%s", rule->allow_with ? rule->allow_with : "");
-	else
-		snprintf(ret, len, "\"syscalls\": {\"allow\": [\"%s\"]}", remedy_name(nr, args, buf, sizeof(buf)));
-}
-
-/* One that can make a page fault wait could make the supervisor wait. */
-static bool may_stall_readers(const struct policy *p)
-{
-	static const uint64_t none[6];
-	int nr = filter_call_number("userfaultfd");
-	struct filter_verdict v = { 0 };
-
-	if (nr < 0)
-		return false;
-	filter_decide(p, nr, none, &v);
-	return v.action == POLICY_ALLOW;
+	return d->layer ? d->layer : "filter";
 }
 
 /*
  * What the call was about, and where it was made. Read while the thread waits; if it does no longer, its
- * number may have been given to a stranger, and what was read is forgotten.
+ * number may have been given to a stranger, and what was read is forgotten. No program can make this
+ * read wait for itself: it would take userfaultfd, which no policy can allow.
  */
 static void explain(const struct denied *den, const struct seccomp_notif *req, struct session_denial *d)
 {
 	pid_t tid = (pid_t)req->pid;
 	uint64_t id = req->id;
 
-	if (!may_stall_readers(den->policy)) {
-		peek_describe(tid, d->nr, d->args, d->what, sizeof(d->what));
-		(void)peek_where(&den->python, tid, &d->where);
-		if (ioctl(den->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0)
-			return;
-	}
+	peek_describe(tid, d->nr, d->args, d->what, sizeof(d->what));
+	(void)peek_where(&den->python, tid, &d->where);
+	if (ioctl(den->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0)
+		return;
 	d->where = (struct session_where){ .line = 0 };
 	filter_describe(d->nr, d->args, d->what, sizeof(d->what));
 }
@@ -146,7 +122,9 @@ static void record(struct denied *den, const struct seccomp_notif *req, const st
 	*d = (struct session_denial){ .nr = nr, .count = 1, .rule = rule, .error = error };
 	memcpy(d->args, args, sizeof(d->args));
 	explain(den, req, d);
-	session_remedy(nr, args, rule, d->allow_with, sizeof(d->allow_with));
+	remedy_call(d);
+	if (den->on_new)
+		den->on_new(den->arg, d);
 }
 
 static void refuse(struct denied *d, const struct seccomp_notif *req, const struct filter_verdict *v,

@@ -175,19 +175,50 @@ static bool explains(const struct session_denial *d, const char *message)
 	return str_prefix(d->what, "socket(") && (strstr(message, "name resolution") || strstr(message, "[Errno -"));
 }
 
+/* Is the path that a note of the guest names also the one that the exception complains of? */
+static bool same_path(const struct session_denial *d, const char *message)
+{
+	const char *from = strchr(d->what, '"'), *to = strrchr(d->what, '"');
+	_cleanup_free_ char *path = from && to > from + 1 ? strndup(from + 1, (size_t)(to - from) - 1) : NULL;
+
+	return !from || (path && strstr(message, path));
+}
+
+static void say_denied(const struct session_denial *d, const char *before, struct session_report *r)
+{
+	char where[64] = "";
+
+	if (d->where.line && d->where.file[0])
+		snprintf(where, sizeof(where), " in line %d", d->where.line);
+	if (d->nr < 0 && d->error == ENOENT && d->allow_with[0])
+		snprintf(r->hint, sizeof(r->hint), "%s%s: the host has it, the jail does not; to show it: %.200s", d->what, where,
+			 d->allow_with);
+	else
+		snprintf(r->hint, sizeof(r->hint), "%s%s%s (%s)%s%.200s", before, d->what, where, session_denial_rule(d),
+			 d->allow_with[0] ? "; to allow it: " : d->never[0] ? "; not offered: " : "",
+			 d->allow_with[0] ? d->allow_with : d->never);
+}
+
 static void hint_denied(struct session_report *r)
 {
-	const struct session_denial *d;
-
 	for (size_t i = r->n_denied; i > 0; i--) {
-		d = &r->denied[i - 1];
-		if (!explains(d, r->claim.message))
+		const struct session_denial *d = &r->denied[i - 1];
+
+		if (!explains(d, r->claim.message) || (d->nr < 0 && !same_path(d, r->claim.message)))
 			continue;
-		snprintf(r->hint, sizeof(r->hint), "the policy denied %s (%s)%s%s", d->what,
-			 d->rule && d->rule->origin ? d->rule->origin : "default",
-			 d->allow_with[0] ? "; to allow it: " : "", d->allow_with);
+		say_denied(d, "the policy denied ", r);
 		return;
 	}
+}
+
+/* Some libraries do not notice a refusal and wait for what can no longer come, as asyncio does for a datagram not sent. */
+static void hint_timeout(struct session_report *r)
+{
+	for (size_t i = r->n_denied; i > 0; i--)
+		if (r->denied[i - 1].nr >= 0) {
+			say_denied(&r->denied[i - 1], "it may have waited for something that the policy denied: ", r);
+			return;
+		}
 }
 
 static void hint_command(const struct session_run *run, struct session_report *r)
@@ -207,6 +238,8 @@ void hint_make(const struct session_run *run, struct session_report *r)
 	r->hint[0] = '\0';
 	if (run->mode == WIRE_MODE_EXEC && r->claim.outcome == WIRE_OUTCOME_EXEC_FAILED && !r->ran)
 		hint_command(run, r);
+	if (r->status == STATUS_TIMEOUT)
+		hint_timeout(r);
 	if (r->status != STATUS_ERROR)
 		return;
 	if (strcmp(r->claim.type, "ModuleNotFoundError") != 0)

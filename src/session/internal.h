@@ -172,6 +172,8 @@ int peek_line(const uint8_t *table, size_t len, int first_line, size_t at);
 struct denied {
 	const struct policy *policy;
 	struct session_report *rep;	/* where they are noted */
+	void (*on_new)(void *arg, struct session_denial *d);	/* may be NULL */
+	void *arg;
 	int listener;			/* -1: none */
 	struct wire_python python;	/* all zero: the guest said nothing of its interpreter */
 	struct session_trace *trace;	/* NULL: only denied calls come */
@@ -199,6 +201,30 @@ void trace_call(struct session_trace *t, const struct trace_from *from, int nr, 
 void trace_look_at_disk(struct session_trace *t, struct jail *jail);
 /* Make a listener as quick as the kernel can. */
 void trace_listen(int listener);
+/* ---- what would allow it (remedy.c) ------------------------------------ */
+
+void remedy_call(struct session_denial *d);	/* one that the filter refused */
+/* `path` of the policy, such as "limits.pids": a number or a text for it, and the flag that sets it, if any. */
+void remedy_set(struct session_denial *d, const char *flag, const char *path, const char *value, bool is_number);
+/* files.read or files.write; mount is "SRC" or "SRC:DST". */
+void remedy_mount(struct session_denial *d, const char *mount, bool writable);
+
+/* ---- what other layers refused (notes.c, notes_files.c) ----------------- */
+
+struct notes {
+	const struct wire_notes *shared;	/* the guest's to write: read through copies only */
+	uint32_t seen;
+	uint8_t denial[WIRE_NOTES_MAX];		/* which entry of the report each became; NOTES_NONE: none */
+};
+#define NOTES_NONE 0xff
+
+struct session;
+/* Take what the guest has noted since; last: the jail is gone and its counters are known. */
+void notes_take(struct session *s, bool last);
+/* A path that was absent, read-only or forbidden: sets layer, rule and remedy. False: no layer of the jail's doing. */
+bool notes_path(const struct session_run *run, const struct wire_note *note, struct session_denial *d);
+/* Adds the line's text; only where the host has the program's. */
+void where_text(const struct session *s, struct session_where *w);
 
 /* ---- one run (session.c, loop.c) -------------------------------------- */
 
@@ -218,6 +244,7 @@ struct session {
 	struct jail *jail;
 	struct handover handover;
 	struct denied denied;
+	struct notes notes;
 	int signal_fd;
 	sigset_t old_mask;
 	bool mask_set, sigpipe_was_pending;

@@ -483,6 +483,7 @@ int loop_run(struct session *s, struct sj_err *err)
 			if (e < 0)
 				return e;
 		}
+		notes_take(s, false);
 	}
 	return 0;
 }

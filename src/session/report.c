@@ -55,18 +55,42 @@ json_t *report_where(const struct session_where *w)
 {
 	if (!w->file[0])
 		return json_null();
-	return json_pack("{s:o, s:o, s:o}", "file", text(w->file), "line", w->line > 0 ? json_integer(w->line) : json_null(),
-			 "function", text_or_null(w->function));
+	return json_pack("{s:o, s:o, s:o, s:o}", "file", text(w->file),
+			 "line", w->line > 0 ? json_integer(w->line) : json_null(),
+			 "function", text_or_null(w->function), "text", text_or_null(w->text));
+}
+
+/* ["--ro", "/data"], to be put before the program. */
+static json_t *flag_part(const struct session_denial *d)
+{
+	return d->allow_flag[0] ? json_pack("[o, o]", text(d->allow_flag), text(d->allow_value)) : json_null();
+}
+
+static json_t *policy_fragment(const struct session_denial *d)
+{
+	json_t *doc = d->allow_policy[0] ? json_loads(d->allow_policy, 0, NULL) : NULL;
+
+	return doc ? doc : json_null();
+}
+
+static json_t *error_name(int error)
+{
+	const char *name = error > 0 ? strerrorname_np(error) : NULL;
+
+	return name ? json_string(name) : json_null();
 }
 
 json_t *report_denial(const struct session_denial *d, uint64_t times)
 {
 	char buf[40];
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "what", text(d->what),
-			 "syscall", text(filter_call_name(d->nr, buf, sizeof(buf))), "count", count(times),
-			 "rule", text(d->rule && d->rule->origin ? d->rule->origin : "default"),
-			 "where", report_where(&d->where), "allow_with", text_or_null(d->allow_with));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "what", text(d->what),
+			 "syscall", d->nr < 0 ? json_null() : text(filter_call_name(d->nr, buf, sizeof(buf))),
+			 "errno", error_name(d->error), "count", count(times),
+			 "layer", text(session_denial_layer(d)), "rule", text(session_denial_rule(d)),
+			 "seen_by", d->by_guest ? "guest" : "kernel", "where", report_where(&d->where),
+			 "allow_with", text_or_null(d->allow_with), "allow_flag", flag_part(d),
+			 "allow_policy", policy_fragment(d), "never", text_or_null(d->never));
 }
 
 static json_t *denied_part(const struct session_report *r)

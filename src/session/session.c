@@ -88,7 +88,7 @@ static int fill_boot_record(struct session *s, struct sj_err *err)
 	const char *name = run->mode == WIRE_MODE_FILE ? s->prep.target : run->target;
 	struct wire_boot_spec spec = {
 		.mode = run->mode,
-		.flags = WIRE_NOTIFY | (run->trace ? WIRE_MUST_NOTIFY : 0u) | (s->io.line_buffered ? WIRE_LINE_BUFFERED : 0u),
+		.flags = WIRE_NOTIFY | WIRE_WATCH | (run->trace ? WIRE_MUST_NOTIFY : 0u) | (s->io.line_buffered ? WIRE_LINE_BUFFERED : 0u),
 		.args = s->prep.args,
 		.paths = s->prep.paths,
 		.code = named ? name : run->code,
@@ -128,6 +128,8 @@ static int start(struct session *s, struct sj_err *err)
 		r = stdio_open(&s->io, s->run->stdio, err);
 	if (r == 0)
 		r = handover_open(&s->handover, err);
+	if (r == 0)
+		s->notes.shared = (const struct wire_notes *)((const char *)s->handover.claim + WIRE_NOTES_AT);
 	if (r == 0)
 		r = start_jail(s, err);
 	if (r == 0)
@@ -170,7 +172,7 @@ static int output_fault(const struct session *s)
 static bool clone_denied(const struct session_report *rep)
 {
 	for (size_t i = 0; i < rep->n_denied; i++)
-		if (str_prefix(rep->denied[i].what, "clone("))
+		if (rep->denied[i].nr >= 0 && str_prefix(rep->denied[i].what, "clone("))
 			return true;
 	return false;
 }
@@ -214,6 +216,7 @@ static void conclude(struct session *s, uint64_t ended_at)
 	if (verdict_failed(s->exited, s->wait_status))
 		jail_disk(s->jail, &used, &full);
 	s->jail = jail_finish(s->jail, &rep->usage);
+	notes_take(s, true);
 	rep->out_bytes = s->io.out.accepted;
 	rep->err_bytes = s->io.err.accepted;
 	rep->truncated = s->io.out.over || s->io.err.over || s->io.out.len || s->io.err.len || output_fault(s);
@@ -234,17 +237,28 @@ static void session_clear(struct session *s)
 	signals_restore(s);
 }
 
+/* Told at once, while the program waits for its answer. */
+static void on_new_denial(void *arg, struct session_denial *d)
+{
+	const struct session *s = arg;
+
+	where_text(s, &d->where);
+	if (s->run->on_denied)
+		s->run->on_denied(s->run->on_denied_arg, d);
+}
+
 static int attempt(const struct session_run *run, struct session_report *ret, struct sj_err *err)
 {
 	struct session s = {
 		.run = run, .policy = run->policy, .rep = ret, .io = SESSION_STDIO_INIT,
 		.handover = HANDOVER_INIT, .signal_fd = -1,
-		.denied = { .policy = run->policy, .rep = ret, .listener = -1, .trace = run->trace },
+		.denied = { .policy = run->policy, .rep = ret, .on_new = on_new_denial, .listener = -1, .trace = run->trace },
 		.budget = run->policy->limits.output ? run->policy->limits.output : UINT64_MAX,
 		.started_at = io_now_us(),
 	};
 	int r;
 
+	s.denied.arg = &s;
 	r = start(&s, err);
 	if (r == 0)
 		r = loop_run(&s, err);

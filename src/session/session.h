@@ -22,6 +22,8 @@ enum session_status {
 const char *session_status_word(enum session_status s);
 
 struct session_trace;
+struct session_denial;
+typedef void session_denied_fn(void *arg, const struct session_denial *d);
 
 struct session_run {
 	const struct policy *policy;
@@ -33,6 +35,8 @@ struct session_run {
 	char *const *args;		/* after the script; for MODE_EXEC the whole command */
 	const char *dir;		/* --dir, or NULL */
 	int stdio[3];			/* the caller's; -1 = none */
+	session_denied_fn *on_denied;	/* called for the first of each kind, while the program runs; may be NULL */
+	void *on_denied_arg;
 };
 
 /* A place in the program's Python, as far as its memory could be read; a claim, like all that stands in there. */
@@ -40,18 +44,28 @@ struct session_where {
 	char file[192];
 	char function[96];
 	int line;			/* 0: unknown */
+	char text[128];			/* that line, from the host's own copy of the program; may be empty */
 };
 
+/* A call that the filter refused, or another operation that a layer of the jail refused. */
 struct session_denial {
-	int nr;
+	int nr;				/* -1: not refused by the filter */
 	uint64_t args[6];
 	uint64_t count;
 	const struct policy_rule *rule;	/* belongs to the policy */
-	int error;			/* errno that the call got */
+	int error;			/* errno that the call got; below 0: what getaddrinfo() returned; 0: not known */
+	const char *layer;		/* a static word; NULL: "filter" */
+	bool by_guest;			/* the interpreter inside says so, not the kernel */
 	char what[256];
+	char rule_text[160];		/* what refused it, where it is no rule of the filter */
 	struct session_where where;	/* of the first such call; file empty: unknown */
-	char allow_with[96];		/* flag or policy line that would allow it, may be empty */
+	char allow_with[320];		/* flag or policy line that would allow it, for people; may be empty */
+	char allow_flag[16], allow_value[288];	/* the same for programs: "--ro", "/data"; may be empty */
+	char allow_policy[384];		/* a policy that is the present one but for this; may be empty */
+	char never[160];		/* why nothing is offered; may be empty */
 };
+const char *session_denial_rule(const struct session_denial *d);
+const char *session_denial_layer(const struct session_denial *d);
 
 /* The flag or policy line that would allow a refused call; empty: none is offered. rule NULL: no rule names the call. */
 void session_remedy(int nr, const uint64_t args[6], const struct policy_rule *rule, char *ret, size_t len);
@@ -69,7 +83,7 @@ struct session_report {
 	bool truncated;
 	struct session_denial denied[SESSION_DENIED_MAX];
 	size_t n_denied;
-	uint64_t denied_total;		/* calls, the ones not kept included */
+	uint64_t denied_total;		/* calls that the filter refused, the ones not kept included */
 	bool denied_counted;		/* false: the kernel gave no listener, denials were not seen */
 	const char *isolation[16];	/* NULL-terminated, static strings */
 	char landlock[16];

@@ -23,7 +23,10 @@
 #define WIRE_BOOT_MAX (64u << 20)
 #define WIRE_BOOT_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)	/* <fcntl.h> */
 #define WIRE_ARGS_MAX 4096		/* arguments, and folders for sys.path */
-#define WIRE_CLAIM_SIZE 4096
+#define WIRE_CLAIM_SIZE 20480	/* struct wire_claim, and struct wire_notes at WIRE_NOTES_AT */
+#define WIRE_NOTES_AT 4096
+#define WIRE_NOTES_MAX 32		/* failed operations noted, no two alike */
+#define WIRE_NOTES_PER_ERROR 16		/* of one errno */
 
 enum wire_mode {
 	WIRE_MODE_FILE = 1,	/* run a script that is in the jail's file system */
@@ -38,6 +41,7 @@ enum wire_flag {
 	WIRE_LINE_BUFFERED = 1,	/* the caller's standard output is a terminal */
 	WIRE_NOTIFY = 2,	/* load the filter with a listener and send it over WIRE_SYNC_FD */
 	WIRE_MUST_NOTIFY = 4,	/* and where there is none, run nothing: step WIRE_STEP_LISTENER failed */
+	WIRE_WATCH = 8,		/* note in the claim page which operations failed, and where */
 };
 
 /* Followed by: insns, then n_args + n_paths NUL-terminated strings, then `code` bytes and a NUL. */
@@ -96,6 +100,27 @@ struct wire_claim {
 	char name[128];		/* ModuleNotFoundError.name */
 	char file[256];
 	char message[1024];
+};
+
+/*
+ * An operation that the kernel refused for another reason than the filter, or that failed for want of
+ * something: OSErrors as the interpreter saw them. Claims as well; strings may lack their NUL.
+ */
+struct wire_note {
+	uint32_t whole;			/* 1 when all else is written */
+	int32_t error;			/* errno; negative: what getaddrinfo() returned */
+	uint32_t count;
+	int32_t line;
+	uint32_t writes;		/* the call asked to write or to create */
+	char path[256];			/* may be empty */
+	char call[32];			/* name of what was called, "open", may be empty */
+	char file[128], function[64];	/* where, in the program's own code if it was there */
+};
+
+struct wire_notes {
+	uint32_t n;			/* entries begun */
+	uint32_t lost;			/* operations for which there was no entry left */
+	struct wire_note list[WIRE_NOTES_MAX];
 };
 
 struct wire_boot_spec {
