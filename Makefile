@@ -22,7 +22,7 @@ DEPS = build-essential pkg-config python3 python3-dev python3-pip \
 	bats jq util-linux cppcheck shellcheck mandoc libPYTHON-testsuite
 BENCH_DEPS = hyperfine bubblewrap firejail
 FUZZ_DEPS = clang libclang-rt-dev
-VM_DEPS = qemu-system-x86 cpio
+VM_DEPS = qemu-system-x86 cpio mmdebstrap e2fsprogs xz-utils
 
 # ---- flags ---------------------------------------------------------------
 
@@ -45,7 +45,8 @@ CFLAGS ?= -O2 -g
 # position-independent programs. Sections: the guest drops what it does not use.
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE= -Isrc -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections \
 	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(WERROR) $(HARDEN) $(SAN) \
-	-DSMOLJAIL_VERSION='"$(VERSION)"' -DSMOLJAIL_LIBDIR='"$(PREFIX)/lib/smoljail"' $(CFLAGS)
+	-DSMOLJAIL_VERSION='"$(VERSION)"' -DSMOLJAIL_LIBDIR='"$(PREFIX)/lib/smoljail"' \
+	-DSMOLJAIL_SHAREDIR='"$(PREFIX)/share/smoljail"' $(CFLAGS)
 ALL_LDFLAGS = $(HARDEN_LD) -Wl,--gc-sections -Wl,--build-id $(SAN) $(LDFLAGS)
 LIBS = -lseccomp -lnl-route-3 -lnl-3 -ljansson -lmd
 
@@ -67,7 +68,7 @@ PROBES = $(BUILD)/tests/probe $(patsubst tests/loaders/%.c,$(BUILD)/tests/%,$(wi
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
-.PHONY: all tests deps bench-deps fuzz-deps vm-deps quickstart check lint objects check-asan asan-tests cover fuzz fuzz-build fuzz-bins \
+.PHONY: all tests deps bench-deps fuzz-deps vm-deps quickstart check check-vm lint objects check-asan asan-tests cover fuzz fuzz-build fuzz-bins \
 	bench install wheel clean help
 .DELETE_ON_ERROR:
 
@@ -172,6 +173,9 @@ $(BUILD)/.packages-stamp:
 check: all tests $(BUILD)/.packages-stamp ## run every test; closes with "N passed, N failed, N skipped"
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tools/run-tests
 
+check-vm: all tests ## only the tests in emulated machines (needs make vm-deps)
+	@BUILD=$(BUILD) tools/run-tests --only suites/vm
+
 lint: all ## static checks of sources and binaries, and a build in which a warning is an error
 	@tools/lint
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-lint WERROR=-Werror objects
@@ -219,6 +223,10 @@ install: all ## install under PREFIX (/usr/local), into DESTDIR when given
 	ln -sf libsmoljail.so.$(SOVERSION) $(D)/lib/libsmoljail.so
 	install -m 644 src/smoljail.h $(D)/include/
 	install -m 644 policies/*.json $(D)/share/smoljail/policies/
+	install -d $(D)/share/smoljail/apparmor $(D)/share/smoljail/seccomp
+	install -m 644 policies/host/smoljail-outer.json $(D)/share/smoljail/seccomp/
+	sed 's|@PREFIX@|$(PREFIX)|g' policies/host/smoljail.apparmor >$(D)/share/smoljail/apparmor/smoljail
+	sed 's|@PREFIX@|$(PREFIX)|g' policies/host/smoljail-container.apparmor >$(D)/share/smoljail/apparmor/smoljail-container
 	install -m 644 docs/*.1 $(D)/share/man/man1/
 	install -m 644 docs/*.5 $(D)/share/man/man5/
 

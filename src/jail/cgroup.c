@@ -169,6 +169,8 @@ static int climb_v2(struct cgroup *cg, struct cgroup_map *map)
 	if (r < 0) {
 		if (step)
 			cgroup_note_miss(cg, &cgroup_v2_ops, wanted, -r, step, map->dir[CGROUP_UNIFIED]);
+		else
+			cg->no_bus = geteuid() != 0 && faccessat(cg->env.root, CGROUP_SYSTEMD, F_OK, 0) == 0;
 		return 0;
 	}
 	r = read_map(cg, map);
@@ -203,8 +205,10 @@ static int climb(struct cgroup *cg)
 
 #define FIX_ELSE ", or let limits.enforcement be \"best-effort\""
 
-static void fix_for(const struct cgroup_miss *m, struct sj_err *err)
+static void fix_for(const struct cgroup *cg, const struct cgroup_miss *m, struct sj_err *err)
 {
+	unsigned int uid = (unsigned int)geteuid();
+
 	if (!m->step)
 		err_fix(err, "mount the control group hierarchies (or boot with this controller)" FIX_ELSE);
 	else if (m->error == EROFS)
@@ -212,6 +216,9 @@ static void fix_for(const struct cgroup_miss *m, struct sj_err *err)
 	else if (m->ops == &cgroup_v1_ops && (m->error == EACCES || m->error == EPERM))
 		err_fix(err, "have groups made that you may use (sudo cgcreate -a USER -t USER -g memory,pids,cpu,cpuacct:jails) "
 			"and start smoljail in them by cgexec" FIX_ELSE);
+	else if (cg->no_bus && (m->error == EACCES || m->error == EPERM))
+		err_fix(err, "sudo loginctl enable-linger %u, then start it with XDG_RUNTIME_DIR=/run/user/%u, where this user's "
+			"systemd listens" FIX_ELSE, uid, uid);
 	else if (m->error == EACCES || m->error == EPERM || m->error == EBUSY)
 		err_fix(err, "start it alone in a delegated group: systemd-run --user --scope -p Delegate=yes smoljail ..."
 			FIX_ELSE);
@@ -238,7 +245,7 @@ static int refuse(const struct cgroup *cg, unsigned int missing, struct sj_err *
 	else
 		err_why(err, "cannot %s %.300s: %s", m->step, m->path,
 			error == ENODATA ? "the kernel took another value" : strerror(error));
-	fix_for(m, err);
+	fix_for(cg, m, err);
 	return -error;
 }
 
@@ -317,33 +324,43 @@ static bool is_inside(const struct cgroup *cg, const struct cgroup_dir *d, const
 	return cgroup_self_in(self, tree, cg->name);
 }
 
-static int move_in(struct cgroup *cg, pid_t pid, const char *self)
+/* The group's own word: it holds one process, or none. */
+static bool is_listed(const struct cgroup_dir *d, pid_t pid)
+{
+	char procs[CGROUP_FILE_MAX], line[16];
+
+	(void)snprintf(line, sizeof(line), "%d", (int)pid);
+	return cgroup_get(d->fd, "cgroup.procs", procs, sizeof(procs)) == 0 && strcmp(procs, line) == 0;
+}
+
+static int move_in(struct cgroup *cg, pid_t pid, const bool *inside)
 {
 	char text[16];
 	int r = 0;
 
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
 	for (size_t i = 0; i < cg->n_dirs && r == 0; i++)
-		if (!is_inside(cg, &cg->dirs[i], self))
+		if (!inside[i])
 			r = cgroup_put(cg->dirs[i].fd, "cgroup.procs", text);
 	return r;
 }
 
-static int look(const struct cgroup *cg, pid_t pid, char **ret_self, bool *ret_inside)
+/* Is the process in all of them? Where /proc hides it (hidepid), the groups are asked. */
+static int look(const struct cgroup *cg, pid_t pid, bool *ret_inside, bool *ret_all)
 {
 	_cleanup_free_ char *self = NULL;
 	char file[32];
-	bool inside = true;
 	int r;
 
 	(void)snprintf(file, sizeof(file), "%d/cgroup", (int)pid);
 	r = read_proc(cg, file, CGROUP_SELF_MAX, &self);
-	if (r < 0)
+	if (r < 0 && r != -ENOENT && r != -EPERM && r != -EACCES)
 		return r;
-	for (size_t i = 0; i < cg->n_dirs; i++)
-		inside = inside && is_inside(cg, &cg->dirs[i], self);
-	*ret_self = steal_ptr(self);
-	*ret_inside = inside;
+	*ret_all = true;
+	for (size_t i = 0; i < cg->n_dirs; i++) {
+		ret_inside[i] = r < 0 ? is_listed(&cg->dirs[i], pid) : is_inside(cg, &cg->dirs[i], self);
+		*ret_all = *ret_all && ret_inside[i];
+	}
 	return 0;
 }
 
@@ -353,11 +370,10 @@ static int verify(struct cgroup *cg, pid_t pid)
 	uint64_t deadline = io_now_us() + (cg->joining ? CGROUP_JOIN_US : 0);
 
 	for (bool moved = false;;) {
-		_cleanup_free_ char *self = NULL;
-		bool inside;
-		int r = look(cg, pid, &self, &inside);
+		bool inside[CGROUP_CTLS], all;
+		int r = look(cg, pid, inside, &all);
 
-		if (r < 0 || inside)
+		if (r < 0 || all)
 			return r;
 		if (moved)
 			return -EAGAIN;
@@ -365,7 +381,7 @@ static int verify(struct cgroup *cg, pid_t pid)
 			(void)nanosleep(&pause, NULL);
 			continue;
 		}
-		r = move_in(cg, pid, self);
+		r = move_in(cg, pid, inside);
 		if (r < 0)
 			return r;
 		moved = true;

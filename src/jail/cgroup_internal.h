@@ -150,6 +150,7 @@ struct cgroup {
 	int base;			/* v2: parent of our group, locked shared; -1 */
 	unsigned int enabled;		/* v2: controllers that we switched on there */
 	bool aside;			/* v2: we moved ourselves out of base */
+	bool no_bus;			/* v2: systemd is there, but the caller has no way to ask it */
 	bool scoped;			/* v2: base is a scope that systemd removes */
 	uint64_t memory_seen, pids_seen; /* own peaks for kernels that keep none */
 };
@@ -176,7 +177,7 @@ void cgroup_v2_leave(struct cgroup *cg);
 
 /* ---- systemd (scope.c) --------------------------------------------------- */
 
-#define SCOPE_DEADLINE_US 2000000u
+#define SCOPE_DEADLINE_US 5000000u	/* the first unit of a session that is still starting takes a while */
 /* Be moved into a new scope "<name>.scope" with delegated controllers. ret_step: what failed. */
 int scope_enter(const struct cgroup_env *env, const char *name, const char **ret_step);
 

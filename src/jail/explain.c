@@ -35,6 +35,7 @@ static const struct {
 	{ "seccomp", "load the system call filter" },
 	{ "cgroup", "hide the host's cgroup tree" },
 	{ "descriptors", "lay its descriptors" },
+	{ "watch", "watch its processes, to hold its limits" },
 	{ "calls", "use a system call" },
 };
 
@@ -43,8 +44,8 @@ static const struct {
 #define MOUNTING "sources private_mounts root_tmpfs plan proc pivot read_only"
 #define ANY_PHASE NULL
 
-#define FIX_APPARMOR "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (for all programs), or only for this " \
-		     "program the AppArmor profile with \"userns,\" that docs/hosts.md shows"
+#define FIX_APPARMOR "sudo install -m 644 " SMOLJAIL_SHAREDIR "/apparmor/smoljail /etc/apparmor.d/ && sudo apparmor_parser -r " \
+		     "/etc/apparmor.d/smoljail (it names the installed program; docs/hosts.md has more)"
 #define FIX_KERNEL "boot Linux 5.12 or newer"
 #define FIX_NAMESPACES "boot a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and " \
 		       "CONFIG_CGROUPS"
@@ -62,17 +63,20 @@ static const struct explain_row rows[] = {
 	{ "clone cgroup", ENOSPC, evidence_ns_limit, "E_NS_LIMIT",
 	  "a limit on namespaces is reached: here, in an outer container, or by nesting deeper than 32",
 	  "raise the user.max_*_namespaces that is too low (sudo sysctl -w), or end programs that hold namespaces" },
+	/* Before the filter: Debian's kernel looks at the switch before it looks whether the flags fit together. */
+	{ "clone", EPERM, evidence_userns_switch, "E_USERNS_SYSCTL", "user namespaces are switched off for ordinary users",
+	  "sudo sysctl -w kernel.unprivileged_userns_clone=1" },
 	{ "clone", EPERM, evidence_userns_filtered, "E_USERNS_SECCOMP",
 	  "an outer seccomp filter (of the container or service) forbids user namespaces", NULL },
 	{ "clone", EPERM, evidence_chroot, "E_CHROOT", "the kernel gives no user namespace to a process in a chroot",
 	  "start smoljail outside of the chroot, or enter that folder by pivot_root (bwrap, systemd-nspawn)" },
 	{ "clone", EPERM, evidence_unmapped, "E_USERNS_UNMAPPED", "the caller has no valid id in its user namespace",
 	  "map the caller's ids when that namespace is made (unshare --map-current-user, podman --userns=keep-id)" },
-	{ "clone", EPERM, evidence_userns_switch, "E_USERNS_SYSCTL", "user namespaces are switched off for ordinary users",
-	  "sudo sysctl -w kernel.unprivileged_userns_clone=1" },
 	{ "clone", EPERM, evidence_apparmor_userns, "E_USERNS_APPARMOR", "Ubuntu's AppArmor rule for user namespaces",
 	  FIX_APPARMOR },
 	{ "clone", EACCES, evidence_apparmor_userns, "E_USERNS_APPARMOR", "Ubuntu's AppArmor rule for user namespaces",
+	  FIX_APPARMOR },
+	{ "clone", EACCES, evidence_apparmor_label, "E_USERNS_APPARMOR", "an AppArmor profile forbids user namespaces",
 	  FIX_APPARMOR },
 	{ "clone", EACCES, evidence_lsm_label, "E_USERNS_LSM", "a security module (AppArmor, SELinux) forbids user namespaces",
 	  "allow user namespaces for that label in the module's policy" },
@@ -207,6 +211,12 @@ static const struct explain_row rows[] = {
 	{ "guest", E2BIG, NULL, "E_GUEST_ARGS", "arguments and environment are too long together",
 	  "pass long data by a file or by standard input" },
 	{ "guest", ENOMEM, NULL, "E_GUEST_MEMORY", "the memory limit is too small to start it", "a larger --memory" },
+
+	/* limits without a control group */
+	{ "watch", ESRCH, evidence_proc_hidden, "E_PROC_HIDDEN", "/proc hides other processes, and no control group holds the limits",
+	  "give smoljail a control group (docs/hosts.md), or show processes: sudo mount -o remount,hidepid=0 /proc, and "
+	  "ProtectProc=default in a unit" },
+	{ "watch", ESRCH, NULL, "E_CHILD_DIED", "the child was killed during the set-up", "run smoljail doctor" },
 
 	/* calls that every launch needs (the doctor's question) */
 	{ "calls", ENOSYS, evidence_before_5_12, "E_KERNEL_OLD", "this kernel lacks calls that jails need", FIX_KERNEL },

@@ -40,23 +40,31 @@ static bool filter_seen(const struct host *h, const char *seen, char *ret, size_
 	return true;
 }
 
+/* Without a filter on the caller, another early answer than the kernel's usual one is the kernel's all the same. */
+static bool filter_answers(const struct host *h, const char *call)
+{
+	unsigned long long mode;
+
+	return (!host_status(h, "Seccomp", 10, &mode) || mode != 0) && h->filtered(call);
+}
+
 bool evidence_userns_filtered(const struct host *h, _unused_ const char *detail, char *ret, size_t len)
 {
-	if (!h->filtered("unshare") && !h->filtered("clone"))
+	if (!filter_answers(h, "unshare") && !filter_answers(h, "clone"))
 		return false;
 	return filter_seen(h, "the filter answers before the kernel does, ", ret, len);
 }
 
 bool evidence_clone3_filtered(const struct host *h, _unused_ const char *detail, char *ret, size_t len)
 {
-	if (host_older_than(h, 5, 3) || !h->filtered("clone3"))
+	if (host_older_than(h, 5, 3) || !filter_answers(h, "clone3"))
 		return false;
 	return filter_seen(h, "clone3 is hidden though this kernel has it, ", ret, len);
 }
 
 bool evidence_mount_filtered(const struct host *h, _unused_ const char *detail, char *ret, size_t len)
 {
-	if (!h->filtered("mount"))
+	if (!filter_answers(h, "mount"))
 		return false;
 	return filter_seen(h, "the filter answers mount before the kernel does, ", ret, len);
 }
@@ -145,27 +153,53 @@ bool evidence_userns_switch(const struct host *h, _unused_ const char *detail, c
 	return true;
 }
 
+#define LABEL_ENDS(label, end) (strlen(label) >= sizeof(end) - 1 && strcmp((label) + strlen(label) - (sizeof(end) - 1), end) == 0)
+
+/* AppArmor's labels end in their mode, and only one mode refuses anything; SELinux' have none. */
 bool evidence_lsm_label(const struct host *h, _unused_ const char *detail, char *ret, size_t len)
 {
 	char label[96];
 
-	if (!host_line(h, "/proc/self/attr/current", label, sizeof(label)) || !label[0] || strcmp(label, "unconfined") == 0)
+	if (!host_line(h, "/proc/self/attr/current", label, sizeof(label)) || !label[0] || strcmp(label, "unconfined") == 0 ||
+	    LABEL_ENDS(label, "(unconfined)") || LABEL_ENDS(label, "(complain)"))
 		return false;
 	snprintf(ret, len, "label \"%s\" in /proc/self/attr/current", label);
 	return true;
 }
 
-/* Ubuntu's rule spares whoever has CAP_SYS_ADMIN. */
+bool evidence_apparmor_label(const struct host *h, const char *detail, char *ret, size_t len)
+{
+	char label[96];
+
+	return host_line(h, "/proc/self/attr/current", label, sizeof(label)) && LABEL_ENDS(label, "(enforce)") &&
+	       evidence_lsm_label(h, detail, ret, len);
+}
+
+/* Where the kernel has no such switch, a profile of that name takes the rights away all the same. */
+static bool in_userns_profile(const struct host *h)
+{
+	char label[96];
+
+	return host_line(h, "/proc/self/attr/current", label, sizeof(label)) && LABEL_ENDS(label, "(enforce)") &&
+	       (strstr(label, "unprivileged_userns") || strstr(label, "unpriv_"));
+}
+
+/* Ubuntu's rule spares whoever has CAP_SYS_ADMIN, and programs with a profile such as ours. */
 bool evidence_apparmor_userns(const struct host *h, const char *detail, char *ret, size_t len)
 {
-	char label[128] = "label \"unconfined\"";
-	long long n;
+	char label[128] = "label \"unconfined\"", own[96] = "";
+	long long n = 0;
 
-	if (!host_number(h, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", &n) || n == 0 ||
-	    host_has_cap(h, CAP_SYS_ADMIN))
+	if (host_has_cap(h, CAP_SYS_ADMIN) ||
+	    (host_line(h, "/proc/self/attr/current", own, sizeof(own)) && strcmp(own, "smoljail (unconfined)") == 0))
 		return false;
 	(void)evidence_lsm_label(h, detail, label, sizeof(label));
-	snprintf(ret, len, "kernel.apparmor_restrict_unprivileged_userns=%lld, %s", n, label);
+	if (host_number(h, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", &n) && n != 0)
+		snprintf(ret, len, "kernel.apparmor_restrict_unprivileged_userns=%lld, %s", n, label);
+	else if (in_userns_profile(h))
+		snprintf(ret, len, "%s", label);
+	else
+		return false;
 	return true;
 }
 
@@ -222,6 +256,16 @@ bool evidence_proc_sys_readonly(const struct host *h, _unused_ const char *detai
 	if (!host_proc_sys_readonly(h))
 		return false;
 	snprintf(ret, len, "\"ro\" in /proc/self/mountinfo");
+	return true;
+}
+
+bool evidence_proc_hidden(const struct host *h, _unused_ const char *detail, char *ret, size_t len)
+{
+	char option[64];
+
+	if (!host_proc_hidden(h, option, sizeof(option)))
+		return false;
+	snprintf(ret, len, "%s in /proc/self/mountinfo", option);
 	return true;
 }
 

@@ -198,11 +198,28 @@ static int on_route(const struct jail *j, int *fds, size_t n, struct sj_err *err
 	return 0;
 }
 
-/* The child's world is built, and the caller wants the guest: verify the cgroup, then let it start. */
+static bool is_polled(const struct jail *j)
+{
+	return strcmp(j->enforced.memory, "polling") == 0 || strcmp(j->enforced.cpu_time, "polling") == 0;
+}
+
+/* A limit that is held by looking at processes is not held where /proc hides them. */
+static int watch(const struct jail *j, struct sj_err *err)
+{
+	uint64_t memory, cpu;
+	uint32_t tasks;
+	int r = is_polled(j) ? poll_sample(j->pid, 0, 0, &memory, &cpu, &tasks) : 0;
+
+	return r < 0 ? explain_phase("watch", -r, "", err) : 0;
+}
+
+/* The child's world is built, and the caller wants the guest: verify what holds its limits, then let it start. */
 static int start_guest(struct jail *j, struct sj_err *err)
 {
 	int r = j->cgroup ? cgroup_attach(j->cgroup, j->pid, err) : 0;
 
+	if (r == 0)
+		r = watch(j, err);
 	return r < 0 ? r : tell(j, SYNC_GO);
 }
 
@@ -332,7 +349,7 @@ int jail_sample(struct jail *j, struct jail_usage *ret)
 
 	if (j->cgroup)
 		cgroup_sample(j->cgroup, &now);
-	if (strcmp(j->enforced.memory, "polling") == 0 || strcmp(j->enforced.cpu_time, "polling") == 0) {
+	if (is_polled(j)) {
 		in_folders = 0;
 		if (j->spec.isolation == JAIL_FULL)
 			jail_disk(j, &in_folders, &full);

@@ -34,7 +34,7 @@ void probe_say_failure(struct probe_walk *w, const char *id, enum probe_state st
 	struct sj_err err = { 0 };
 
 	if (r->timed_out) {
-		probe_say(w, id, state, "the kernel did not answer within a second",
+		probe_say(w, id, state, "no answer came in time",
 			  "look at the host's load and at dmesg, then try again", "no answer");
 		return;
 	}

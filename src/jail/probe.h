@@ -44,6 +44,8 @@ bool host_chrooted(const struct host *h);
 /* A mount on top of a part of /proc. */
 bool host_proc_overmount(const struct host *h, char *ret, size_t len);
 bool host_proc_sys_readonly(const struct host *h);
+/* The option that makes /proc hide the processes of others: "hidepid=invisible". */
+bool host_proc_hidden(const struct host *h, char *ret, size_t len);
 bool host_in_userns(const struct host *h);	/* the caller's ids are not the first namespace's */
 bool host_maps_id(const struct host *h, const char *file, unsigned long id);
 bool host_on_initramfs(const struct host *h);
@@ -51,6 +53,7 @@ bool host_on_initramfs(const struct host *h);
 /* ---- trying things (probe_child.c) ----------------------------------- */
 
 #define PROBE_DEADLINE_US 1000000u
+#define PROBE_CGROUP_DEADLINE_US 7000000u	/* systemd may have to be asked, which takes up to five seconds */
 #define PROBE_TEXT_MAX 512
 #define PROBE_TEXTS 6
 
@@ -71,6 +74,7 @@ struct probe_task {
 	uint64_t flags;		/* CLONE_NEW*: clone3 as the launcher does it; 0: fork() */
 	bool map;		/* write the id maps as the launcher does, then become the jail's user */
 	probe_act *act;
+	uint64_t deadline_us;	/* 0: PROBE_DEADLINE_US */
 };
 
 /* Always fills *ret. step "clone" or "uid_map": the child never acted. */
@@ -104,9 +108,9 @@ void probe_calls(struct probe_walk *w);
 typedef bool evidence_fn(const struct host *h, const char *detail, char *ret, size_t len);
 evidence_fn evidence_chroot, evidence_userns_filtered, evidence_clone3_filtered, evidence_mount_filtered,
 	evidence_filter, evidence_unmapped, evidence_nested_limit, evidence_userns_zero, evidence_ns_limit,
-	evidence_ns_missing, evidence_userns_switch, evidence_apparmor_userns, evidence_lsm_label, evidence_no_proc,
+	evidence_ns_missing, evidence_userns_switch, evidence_apparmor_userns, evidence_lsm_label, evidence_apparmor_label, evidence_no_proc,
 	evidence_not_dumpable, evidence_processes, evidence_before_5_12, evidence_proc_overmount,
-	evidence_proc_sys_readonly, evidence_initramfs, evidence_privileged, evidence_closed_path, evidence_release;
+	evidence_proc_sys_readonly, evidence_proc_hidden, evidence_initramfs, evidence_privileged, evidence_closed_path, evidence_release;
 
 int explain_on(const struct host *h, const char *phase, int error, const char *detail, struct sj_err *err);
 

@@ -75,9 +75,9 @@ static pid_t spawn(const struct probe_task *t)
 }
 
 /* The child's answer, or what kept it away. */
-static void hear(int sock, struct probe_result *ret)
+static void hear(int sock, uint64_t deadline_us, struct probe_result *ret)
 {
-	uint64_t now = io_now_us(), end = now + PROBE_DEADLINE_US;
+	uint64_t now = io_now_us(), end = now + (deadline_us ? deadline_us : PROBE_DEADLINE_US);
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	struct probe_result r;
 	int n = 0;
@@ -148,7 +148,7 @@ void probe_try(const struct probe_task *t, struct probe_result *ret)
 		child(t, theirs, parent);
 	close(steal_fd(theirs));
 	if (let_go(t, pid, mine, ret))
-		hear(mine, ret);
+		hear(mine, t->deadline_us, ret);
 	else
 		kill(pid, SIGKILL);
 	reap(pid, ret);

@@ -158,14 +158,18 @@ const char *host_container(const struct host *h, char *ret_mark, size_t len)
 	return NULL;
 }
 
+/* On the host: what starts the container reads it there. */
+#define OUTER_PROFILE SMOLJAIL_SHAREDIR "/seccomp/smoljail-outer.json"
+
 static const struct {
 	const char *kind, *fix;
 } container_fixes[] = {
-	{ "kubernetes", "in the container's securityContext: seccompProfile.type Unconfined, appArmorProfile.type Unconfined, "
-			"procMount Unmasked (this one needs hostUsers: false in the pod)" },
-	{ "podman", "start the container with: podman run --security-opt seccomp=unconfined --security-opt unmask=ALL "
+	{ "kubernetes", "in the container's securityContext: seccompProfile {type: Localhost, localhostProfile: smoljail-outer.json}, "
+			"which is " OUTER_PROFILE " put into /var/lib/kubelet/seccomp on each node, appArmorProfile.type "
+			"Unconfined, procMount Unmasked (this one needs hostUsers: false in the pod)" },
+	{ "podman", "start the container with: podman run --security-opt seccomp=" OUTER_PROFILE " --security-opt unmask=ALL "
 		    "--security-opt label=disable" },
-	{ "docker", "start the container with: docker run --security-opt seccomp=unconfined --security-opt "
+	{ "docker", "start the container with: docker run --security-opt seccomp=" OUTER_PROFILE " --security-opt "
 		    "apparmor=unconfined --security-opt systempaths=unconfined" },
 	{ "lxc", "let the container nest others: lxc config set NAME security.nesting=true, then restart it" },
 	{ "flatpak", "start smoljail outside of the Flatpak: flatpak-spawn --host smoljail ..." },
@@ -185,7 +189,7 @@ const char *host_container_fix(const char *kind)
 /* ---- mounts ----------------------------------------------------------- */
 
 struct mount_line {
-	const char *point, *options, *type;
+	const char *point, *options, *type, *super;
 };
 
 /* "36 35 98:0 /sub /point options optional... - type source super": cuts the line up in place. */
@@ -202,6 +206,7 @@ static bool mount_line_parse(char *line, struct mount_line *ret)
 			break;
 	}
 	ret->type = word ? strtok_r(NULL, " ", &save) : NULL;
+	ret->super = ret->type && strtok_r(NULL, " ", &save) ? strtok_r(NULL, " ", &save) : NULL;
 	return ret->type != NULL;
 }
 
@@ -255,6 +260,22 @@ bool host_proc_sys_readonly(const struct host *h)
 	char point[32];
 
 	return mount_find(h, proc_sys_readonly, point, sizeof(point), NULL);
+}
+
+/* hidepid=0 and off hide nothing; the rest of the option is a number or a word. */
+static bool hides_processes(const struct mount_line *m, char *ret, size_t len)
+{
+	const char *option = strcmp(m->point, "/proc") == 0 && m->super ? strstr(m->super, "hidepid=") : NULL;
+
+	if (!option || str_prefix(option, "hidepid=0") || str_prefix(option, "hidepid=off"))
+		return false;
+	snprintf(ret, len, "%.*s", (int)strcspn(option, ","), option);
+	return true;
+}
+
+bool host_proc_hidden(const struct host *h, char *ret, size_t len)
+{
+	return mount_find(h, hides_processes, ret, len, NULL);
 }
 
 static bool is_root(const struct mount_line *m, char *ret, size_t len)

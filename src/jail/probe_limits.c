@@ -129,7 +129,7 @@ static void say_swap(struct probe_walk *w, const struct probe_result *r)
 
 void probe_limits(struct probe_walk *w)
 {
-	const struct probe_task task = { .act = act_cgroup };
+	const struct probe_task task = { .act = act_cgroup, .deadline_us = PROBE_CGROUP_DEADLINE_US };
 	struct probe_result r;
 
 	probe_try(&task, &r);

@@ -151,7 +151,7 @@ static int ask(const char *bus, const char *unit, pid_t pid, uint64_t deadline)
 {
 	char address[sizeof(((struct sockaddr_un *)0)->sun_path) + 32], id[16];
 	char *argv[] = {
-		"busctl", address, "--timeout=2", "call", MANAGER, MANAGER_PATH, MANAGER ".Manager", "StartTransientUnit",
+		"busctl", address, "--timeout=5", "call", MANAGER, MANAGER_PATH, MANAGER ".Manager", "StartTransientUnit",
 		"ssa(sv)a(sa(sv))", (char *)unit, "fail", "4",
 		"PIDs", "au", "1", id,
 		"Delegate", "b", "true",

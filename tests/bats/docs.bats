@@ -121,6 +121,11 @@ verbs() {
 		"$(grep -o '`test_[A-Za-z_.]*`' "$DOCS/compatibility.md" | tr -d '`')"
 }
 
+@test "the filter for containers is what tools/make-outer-profile prints" {
+	"$PYTHON" "$TREE/tools/make-outer-profile" | diff - "$TREE/policies/host/smoljail-outer.json" ||
+		{ echo "tools/make-outer-profile >policies/host/smoljail-outer.json"; return 1; }
+}
+
 @test "MAP.md is what tools/make-map prints, and every file in it exists" {
 	"$TREE/tools/check-map"
 	"$PYTHON" "$TREE/tools/make-map" | diff - "$DOCS/MAP.md" || { echo "tools/make-map >docs/MAP.md"; return 1; }

@@ -195,7 +195,7 @@ ordinary() {
 @test "inside Docker the fix is Docker's" {
 	[[ -e /.dockerenv ]] || skip "no mark of Docker here"
 	doctor env -u KUBERNETES_SERVICE_HOST "$BUILD/tests/deny-userns" userns
-	has "$(fact userns.create fix)" "docker run --security-opt seccomp=unconfined"
+	has "$(fact userns.create fix)" "docker run --security-opt seccomp="
 	doctor env KUBERNETES_SERVICE_HOST=10.0.0.1 "$BUILD/tests/deny-userns" userns
 	has "$(fact userns.create fix)" "seccompProfile"
 }
@@ -228,6 +228,19 @@ ordinary() {
 	doctor "${readonly[@]}"
 	diagnosed userns.no_nested E_PROC_SYS_READONLY read-only
 	run_agrees userns.no_nested "${readonly[@]}"
+}
+
+@test "a /proc that hides processes, and no control group" {
+	as_root
+	needs_userns
+	# shellcheck disable=SC2016 # for the inner shell
+	hidden=(unshare -m sh -c 'mount -t proc -o hidepid=invisible proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' sh)
+	"${hidden[@]}" test -x "$SMOLJAIL" || skip "the program is closed to ordinary users"
+	doctor "${hidden[@]}"
+	[[ $(fact limit.memory value) == polling ]] || skip "an ordinary user has a control group here"
+	has "$(fact run value)" E_PROC_HIDDEN
+	has "$(fact run why)" hidepid=invisible
+	run_agrees run "${hidden[@]}"
 }
 
 @test "in a chroot" {

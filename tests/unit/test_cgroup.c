@@ -250,7 +250,14 @@ static void test_attach(void)
 	put_file(text, "%s", path);
 	is_int(-EAGAIN, cgroup_attach(cg, 99, &err), "one that stays outside is an error");
 	has_str("another group", err.why, "which says so");
-	is_int(-ENOENT, cgroup_attach(cg, 98, &err), "a process that is gone");
+	is_int(-EAGAIN, cgroup_attach(cg, 98, &err), "a process that is gone");
+	for (size_t i = 0; i < cg->n_dirs; i++) {
+		int fd = openat(cg->dirs[i].fd, "cgroup.procs", O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+		dprintf(fd, "98\n");
+		close(fd);
+	}
+	is_int(0, cgroup_attach(cg, 98, &err), "one that /proc hides, and the groups list");
 	close_world();
 }
 

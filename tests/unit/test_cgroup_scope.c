@@ -84,7 +84,7 @@ static void test_granted(void)
 	cgroup_enforced(cg, &by);
 	is_str("cgroup2", by.memory, "memory is held");
 	is_str("cgroup2", by.cpu, "cpu is held");
-	(void)snprintf(want, sizeof(want), "--address=unix:path=%s/run/bus --timeout=2 call org.freedesktop.systemd1 "
+	(void)snprintf(want, sizeof(want), "--address=unix:path=%s/run/bus --timeout=5 call org.freedesktop.systemd1 "
 		       "/org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StartTransientUnit ssa(sv)a(sa(sv)) "
 		       "smoljail-4242-777-", fake.top);
 	has_str(want, get_file("%s/args", fake.top), "the call");

@@ -97,6 +97,11 @@ static void fresh(void)
 	}
 }
 
+static void filter_on(void)
+{
+	put("/proc/self/status", "Uid:\t1000\t1000\nGid:\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t2\n");
+}
+
 static void in_docker(void)
 {
 	put("/.dockerenv", "");
@@ -142,9 +147,9 @@ static void test_seccomp(void)
 	fresh();
 	in_docker();
 	filter_userns = true;
-	expect("clone", EPERM, "", "E_USERNS_SECCOMP", "/.dockerenv", "--security-opt seccomp=unconfined");
+	expect("clone", EPERM, "", "E_USERNS_SECCOMP", "/.dockerenv", "--security-opt seccomp=/");
 	filter_clone3 = true;
-	expect("clone", ENOSYS, "", "E_USERNS_SECCOMP", "Seccomp: 2", "--security-opt seccomp=unconfined");
+	expect("clone", ENOSYS, "", "E_USERNS_SECCOMP", "Seccomp: 2", "--security-opt seccomp=/");
 	host.release = "4.19.0";
 	expect("clone", ENOSYS, "", "E_KERNEL_OLD", "Linux 4.19.0", "5.12");
 	host.release = "6.1.0-test";
@@ -152,17 +157,21 @@ static void test_seccomp(void)
 	expect("clone", EPERM, "", "E_USERNS_SECCOMP", "KUBERNETES_SERVICE_HOST", "seccompProfile");
 	fresh();
 	filter_userns = true;
+	expect("clone", EPERM, "", "E_USERNS_DENIED", "refuses", "administrator");
+	filter_on();
 	env_name = "INVOCATION_ID";
 	expect("clone", EPERM, "", "E_USERNS_SECCOMP", "INVOCATION_ID", "RestrictNamespaces=no");
 	env_name = NULL;
 	expect("clone", EPERM, "", "E_USERNS_SECCOMP", "answers before the kernel", "outside of the program");
 	fresh();
 	filter_mount = true;
+	expect("root_tmpfs", EPERM, "", "E_SETUP", "phase root_tmpfs failed", "smoljail doctor");
+	filter_on();
 	expect("root_tmpfs", EPERM, "", "E_MOUNT_SECCOMP", "answers mount", "start smoljail outside");
 	fresh();
 	in_docker();
-	expect("read_only", ENOSYS, "/", "E_MOUNT_SECCOMP", "Seccomp: 2", "seccomp=unconfined");
-	expect("hostname", EPERM, "", "E_SECCOMP_OUTER", "Seccomp: 2", "seccomp=unconfined");
+	expect("read_only", ENOSYS, "/", "E_MOUNT_SECCOMP", "Seccomp: 2", "seccomp/smoljail-outer.json");
+	expect("hostname", EPERM, "", "E_SECCOMP_OUTER", "Seccomp: 2", "seccomp/smoljail-outer.json");
 }
 
 static void test_switches(void)
@@ -170,6 +179,12 @@ static void test_switches(void)
 	fresh();
 	put("/proc/sys/kernel/unprivileged_userns_clone", "0\n");
 	expect("clone", EPERM, "", "E_USERNS_SYSCTL", "kernel.unprivileged_userns_clone=0", "kernel.unprivileged_userns_clone=1");
+	/* Debian's kernel answers so early that it looks like a filter; and beside a filter, the switch is a cause all the same. */
+	filter_userns = true;
+	expect("clone", EPERM, "", "E_USERNS_SYSCTL", "kernel.unprivileged_userns_clone=0", "kernel.unprivileged_userns_clone=1");
+	filter_on();
+	expect("clone", EPERM, "", "E_USERNS_SYSCTL", "kernel.unprivileged_userns_clone=0", "kernel.unprivileged_userns_clone=1");
+	fresh();
 	put("/proc/sys/kernel/unprivileged_userns_clone", "1\n");
 	expect("clone", EPERM, "", "E_USERNS_DENIED", "refuses", "administrator");
 	put("/proc/self/attr/current", "system_u:system_r:x_t:s0\n");
@@ -182,13 +197,28 @@ static void test_apparmor(void)
 	put("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
 	put("/proc/self/attr/current", "unconfined\n");
 	expect("clone", EACCES, "", "E_USERNS_APPARMOR", "apparmor_restrict_unprivileged_userns=1",
-	       "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+	       "/apparmor/smoljail /etc/apparmor.d/ && sudo apparmor_parser -r");
 	expect("uid_map", EPERM, "", "E_USERNS_APPARMOR", "label \"unconfined\"", "docs/hosts.md");
 	expect("hostname", EPERM, "", "E_USERNS_APPARMOR", "label \"unconfined\"", "docs/hosts.md");
 	expect("root_tmpfs", EACCES, "", "E_USERNS_APPARMOR", "no rights", "docs/hosts.md");
 	put("/proc/self/attr/current", "bwrap//&unpriv_bwrap (enforce)\n");
 	expect("network", EPERM, "lo", "E_USERNS_APPARMOR", "bwrap//&unpriv_bwrap (enforce)", "docs/hosts.md");
+	/* With our own profile the rule does not hold, so it is not the cause. */
+	put("/proc/self/attr/current", "smoljail (unconfined)\n");
+	expect("clone", EACCES, "", "E_USERNS_DENIED", "refuses", "administrator");
+	expect("hostname", EPERM, "", "E_SETUP", "phase hostname failed", "smoljail doctor");
+	expect("private_mounts", EACCES, "", "E_SETUP", "phase private_mounts failed", "smoljail doctor");
+	/* The profile without the switch, and a profile without the permission. */
+	fresh();
+	put("/proc/self/attr/current", "unprivileged_userns (enforce)\n");
+	expect("hostname", EPERM, "", "E_USERNS_APPARMOR", "unprivileged_userns (enforce)", "apparmor_parser");
+	put("/proc/self/attr/current", "unprivileged_userns (complain)\n");
+	expect("hostname", EPERM, "", "E_SETUP", "phase hostname failed", "smoljail doctor");
+	put("/proc/self/attr/current", "shut (enforce)\n");
+	expect("clone", EACCES, "", "E_USERNS_APPARMOR", "shut (enforce)", "apparmor_parser");
+	expect("hostname", EPERM, "", "E_SETUP", "phase hostname failed", "smoljail doctor");
 	/* Root is spared by the rule, so it is not the cause. */
+	put("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
 	put("/proc/self/status", "Uid:\t0\t0\nGid:\t0\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n");
 	expect("clone", EPERM, "", "E_USERNS_DENIED", "refuses", "administrator");
 }
@@ -228,6 +258,10 @@ static void test_mounts(void)
 	expect("no_nested_userns", EROFS, "", "E_PROC_SYS_READONLY", "read-only", "systempaths=unconfined");
 	put("/proc/self/attr/current", "docker-default (enforce)\n");
 	expect("private_mounts", EACCES, "", "E_MOUNT_LSM", "docker-default", "apparmor=unconfined");
+	put("/proc/self/mountinfo", "25 24 0:5 / /proc rw - proc proc rw,hidepid=invisible,subset=pid\n");
+	expect("watch", ESRCH, "", "E_PROC_HIDDEN", "hidepid=invisible in /proc", "ProtectProc=default");
+	put("/proc/self/mountinfo", "25 24 0:5 / /proc rw - proc proc rw,hidepid=0\n");
+	expect("watch", ESRCH, "", "E_CHILD_DIED", "killed during", "smoljail doctor");
 	fresh();
 	host.release = "5.10.0-21";
 	expect("read_only", ENOSYS, "/", "E_KERNEL_OLD", "5.10.0-21", "5.12");
