@@ -95,16 +95,17 @@ static void hear(int sock, uint64_t deadline_us, struct probe_result *ret)
 	}
 }
 
-static void reap(pid_t pid, struct probe_result *ret)
+/* unwanted: to be killed here, which is not what its end is about. */
+static void reap(pid_t pid, bool unwanted, struct probe_result *ret)
 {
 	int status = 0;
 
-	if (ret->timed_out)
+	if (unwanted)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return;
-	if (WIFSIGNALED(status) && !ret->timed_out)
+	if (WIFSIGNALED(status) && !(unwanted && WTERMSIG(status) == SIGKILL))
 		ret->died = WTERMSIG(status);
 }
 
@@ -131,6 +132,7 @@ void probe_try(const struct probe_task *t, struct probe_result *ret)
 	_cleanup_close_ int mine = -1, theirs = -1;
 	pid_t parent = getpid(), pid;
 	int pair[2];
+	bool let;
 
 	memset(ret, 0, sizeof(*ret));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -147,11 +149,10 @@ void probe_try(const struct probe_task *t, struct probe_result *ret)
 	if (pid == 0)
 		child(t, theirs, parent);
 	close(steal_fd(theirs));
-	if (let_go(t, pid, mine, ret))
+	let = let_go(t, pid, mine, ret);
+	if (let)
 		hear(mine, t->deadline_us, ret);
-	else
-		kill(pid, SIGKILL);
-	reap(pid, ret);
+	reap(pid, !let || ret->timed_out, ret);
 }
 
 /* ---- is it a filter that answers? -------------------------------------- */
