@@ -105,3 +105,18 @@ int sj_policy_score(const char *policy, enum sj_score_form form, char **ret, str
 
 	return r < 0 ? r : workbench_score(p, forms[form], ret, err);
 }
+
+int sj_policy_test(const char *policy, const char *file, bool live, bool json, char **ret, bool *ret_right, struct sj_err *err)
+{
+	return workbench_test(policy, file, live, json, ret, ret_right, err);
+}
+
+const char *sj_policy_kind(size_t i)
+{
+	return workbench_kind(i);
+}
+
+int sj_policy_new(const struct sj_policy_answers *answers, char **ret, struct sj_err *err)
+{
+	return workbench_new(answers, ret, err);
+}

@@ -235,6 +235,23 @@ SJ_PUBLIC int sj_policy_diff(const char *a, const char *b, bool json, char **ret
  */
 enum sj_score_form { SJ_SCORE_LINE, SJ_SCORE_PARTS, SJ_SCORE_JSON };
 SJ_PUBLIC int sj_policy_score(const char *policy, enum sj_score_form form, char **ret, struct sj_err *err);
+/*
+ * A file of cases, CALL [ARGUMENT...] = ANSWER a line, against a policy: asked of its filter, or live: each call
+ * made in a jail. *ret has a line for each that is not as wanted; *ret_right: there is none. The caller frees *ret.
+ */
+SJ_PUBLIC int sj_policy_test(const char *policy, const char *file, bool live, bool json, char **ret, bool *ret_right,
+			     struct sj_err *err);
+/* What a new policy is made of. NULL: the default of its kind. */
+struct sj_policy_answers {
+	const char *kind;		/* "snippets", "scripts", "packages" or "shell"; NULL: "scripts" */
+	char *const *read, *const *write; /* "SRC:DST", NULL-terminated lists */
+	const char *network;		/* "none", "loopback", "host" */
+	const char *memory, *time;	/* "512M", "30s" */
+	const char *description;
+};
+SJ_PUBLIC const char *sj_policy_kind(size_t i);	/* i from 0 until NULL */
+/* A commented policy of these answers, known to be right. The caller frees *ret. */
+SJ_PUBLIC int sj_policy_new(const struct sj_policy_answers *answers, char **ret, struct sj_err *err);
 enum sj_policy_form { SJ_POLICY_SCHEMA, SJ_POLICY_MDOC };
 /* Every setting: a JSON schema (draft 2020-12) for editors, or the body of smoljail-policy(5). The caller frees. */
 SJ_PUBLIC char *sj_policy_reference(enum sj_policy_form form);

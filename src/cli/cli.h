@@ -52,7 +52,9 @@ int policy_schema(int argc, char **argv);
 int policy_explain(int argc, char **argv);	/* policy_compare.c */
 int policy_diff(int argc, char **argv);
 int policy_score(int argc, char **argv);
-extern const char policy_check_details[], policy_explain_details[], policy_diff_details[], policy_score_details[];
+int policy_test(int argc, char **argv);
+int policy_new(int argc, char **argv);		/* policy_new.c */
+extern const char policy_check_details[], policy_explain_details[], policy_diff_details[], policy_score_details[], policy_test_details[], policy_new_details[];
 int policy_trace(int argc, char **argv);	/* policy_trace.c */
 extern const char policy_trace_details[];
 int policy_import(int argc, char **argv);	/* policy_import.c */
@@ -68,8 +70,10 @@ void policy_print_text(const char *s);
 struct cli_option {
 	const char *name;	/* "--expand" */
 	bool *flag;
-	const char **value;
+	void *value;		/* a const char **; with CLI_LIST for a flag a char ***, which gets one more each time */
 };
+extern bool cli_list;
+#define CLI_LIST (&cli_list)
 #define CLI_OPTIONS_MAX 32
 
 /*

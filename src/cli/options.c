@@ -164,7 +164,7 @@ static int extra_option(struct run_options *o, char **argv)
 			continue;
 		if (!attached && !argv[1])
 			return -cli_refuse(NULL, "%s needs a value", opt->name);
-		*opt->value = attached ? argv[0] + len + 1 : argv[1];
+		*(const char **)opt->value = attached ? argv[0] + len + 1 : argv[1];
 		return attached ? 1 : 2;
 	}
 	if (!o->takes_allow || strcmp(argv[0], "--allow") != 0)

@@ -12,6 +12,8 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
+bool cli_list;	/* only its address means something */
+
 bool cli_wants_help(const char *arg)
 {
 	return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
@@ -42,7 +44,7 @@ static int take_option(const char *verb, const struct cli_option *options, char 
 		o++;
 	if (!o->name)
 		return -unknown(verb, options, argv[0]);
-	if (o->flag) {
+	if (o->flag && o->flag != CLI_LIST) {
 		if (argv[0][len])
 			return -cli_refuse(NULL, "policy %s: %s takes no value", verb, o->name);
 		*o->flag = true;
@@ -50,7 +52,10 @@ static int take_option(const char *verb, const struct cli_option *options, char 
 	}
 	if (!value)
 		return -cli_refuse(NULL, "policy %s: %s needs a value", verb, o->name);
-	*o->value = value;
+	if (o->flag != CLI_LIST)
+		*(const char **)o->value = value;
+	else if (strv_push(o->value, value) < 0)
+		return -cli_refuse(NULL, "out of memory");
 	return argv[0][len] ? 1 : 2;
 }
 

@@ -1,5 +1,5 @@
 /*
- * policy_compare.c - smoljail policy explain, diff, score: what policies mean
+ * policy_compare.c - smoljail policy explain, diff, score, test: what policies mean
  *
  * Runs as: the caller
  * Trusts: its arguments, as far as the library lets them
@@ -99,4 +99,35 @@ int policy_score(int argc, char **argv)
 	for (int i = 0; i < n && r == 0; i++)
 		r = score_one(names[i], json ? SJ_SCORE_JSON : SJ_SCORE_PARTS);
 	return r ? r : cli_finish(0);
+}
+
+const char policy_test_details[] =
+	"CASES is a file with a case a line, a system call with its arguments and the answer that is wanted: allow, kill,\n"
+	"or the name of an error. What stands behind a # is ignored.\n"
+	"\n"
+	"  openat AT_FDCWD 0 O_RDONLY     = allow\n"
+	"  socket AF_INET SOCK_STREAM     = ENETUNREACH\n"
+	"  clone CLONE_NEWUSER|SIGCHLD    = EPERM\n"
+	"\n"
+	"The compiled filter is asked. With --live each call is made in a jail of its own instead; what a call does\n"
+	"there, it does. It ends with 0 when all answers are as wanted, with 1 when one is not, and with 2 when the\n"
+	"policy or the cases cannot be used.\n";
+
+int policy_test(int argc, char **argv)
+{
+	bool json = false, live = false, right = false;
+	const struct cli_option options[] = { { "--live", &live, NULL }, { "--json", &json, NULL }, { 0 } };
+	const char *names[2];
+	_cleanup_free_ char *text = NULL;
+	struct sj_err err = { 0 };
+	int n = cli_options(argc, argv, options, names, ARRAY_LEN(names), NULL);
+
+	if (n < 0)
+		return -n;
+	if (n < 2)
+		return cli_refuse("smoljail policy test python my.tests", "policy test: name a policy and a file of cases");
+	if (sj_policy_test(names[0], names[1], live, json, &text, &right, &err) < 0)
+		return cli_fail(&err);
+	policy_print_text(text);
+	return cli_finish(right ? 0 : 1);
 }

@@ -11,19 +11,41 @@
 
 #include "filter/internal.h"
 
+#define PART_MAX 32	/* of a number */
 #define WORD_SHOWN 80	/* of a word, in an error */
+
+/* One part of "A|B". Octal as C and chmod(1) have it, and numbers below zero; all else as in policies. */
+static bool parse_part(const char *word, size_t len, uint64_t *ret)
+{
+	char text[PART_MAX], *end;
+
+	if (len < 2 || !isdigit((unsigned char)word[1]) || (word[0] != '-' && word[0] != '0'))
+		return policy_parse_const(word, len, ret);
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, word, len);
+	text[len] = '\0';
+	errno = 0;
+	*ret = word[0] == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+	return errno == 0 && *end == '\0';
+}
 
 bool filter_parse_arg(const char *word, uint64_t *ret)
 {
-	char *end;
+	uint64_t value = 0, part;
 
-	/* Octal as C and chmod(1) have it, and numbers below zero; all else as in policies. */
-	if ((word[0] == '-' && isdigit((unsigned char)word[1])) || (word[0] == '0' && isdigit((unsigned char)word[1]))) {
-		errno = 0;
-		*ret = (uint64_t)strtoll(word, &end, 0);
-		return errno == 0 && *end == '\0';
+	for (const char *at = word;; at++) {
+		size_t len = strcspn(at, "|");
+
+		if (!parse_part(at, len, &part))
+			return false;
+		value |= part;
+		at += len;
+		if (!*at)
+			break;
 	}
-	return policy_parse_const(word, strlen(word), ret);
+	*ret = value;
+	return true;
 }
 
 /* "41" or "syscall_460": the number itself. */

@@ -95,6 +95,14 @@ risk_fn risk_service_socket, risk_secret_path, risk_wide_folder, risk_host_write
 	risk_secret_env, risk_no_memory, risk_no_pids, risk_no_wall, risk_no_cpus, risk_no_output, risk_best_effort,
 	risk_exec_writable, risk_weak_isolation, risk_no_landlock, risk_call_surface;
 
+/* ---- questions to a policy (cases.c, live.c) ------------------------------ */
+
+int workbench_cases_read(const char *file, struct workbench_case **ret, size_t *ret_n, struct sj_err *err);
+/* A policy for live_ask(): with a limit of time, since a call may wait for ever. */
+int live_load(const char *policy, struct policy **ret, struct sj_err *err);
+/* What the call does in a real jail; the rule is known only for a refusal that was seen. */
+int live_ask(const struct policy *p, const struct workbench_case *c, struct filter_verdict *ret, struct sj_err *err);
+
 /* ---- the running kernel (kernel.c) ------------------------------------ */
 
 enum kernel_call { KERNEL_UNKNOWN, KERNEL_HAS, KERNEL_LACKS };

@@ -63,4 +63,26 @@ double workbench_exposure(const struct policy *p);
 enum workbench_score_form { WORKBENCH_SCORE_LINE, WORKBENCH_SCORE_PARTS, WORKBENCH_SCORE_JSON };
 int workbench_score(const struct policy *p, enum workbench_score_form form, char **ret, struct sj_err *err);
 
+/*
+ * A file of cases, CALL [ARGUMENT...] = ANSWER a line (allow, kill, or the name of an error), against a policy:
+ * asked of the compiled filter, or live: each call made in a real jail. *ret: a line for each that is not as
+ * wanted, and the count; *ret_right: there is none. The caller frees *ret.
+ */
+int workbench_test(const char *policy, const char *file, bool live, bool json, char **ret, bool *ret_right, struct sj_err *err);
+
+#define WORKBENCH_CASES_MAX 4096	/* in one file */
+struct workbench_case {
+	int line, nr;
+	uint64_t args[6];
+	enum policy_action action;	/* as the filter answers: ENOSYS is POLICY_ENOSYS */
+	int error;
+};
+/* One line, which is cut up; the whole text, of which `file` is the name. Errors: exit 2. */
+int workbench_case_parse(char *line, struct workbench_case *ret, struct sj_err *err);
+int workbench_cases_parse(char *text, size_t len, const char *file, struct workbench_case *ret, size_t *ret_n, struct sj_err *err);
+
+/* A commented policy from a few answers, known to load. Errors: exit 2, with the answer. The caller frees *ret. */
+int workbench_new(const struct sj_policy_answers *answers, char **ret, struct sj_err *err);
+const char *workbench_kind(size_t i);	/* kinds of programs: i from 0 until NULL */
+
 #endif

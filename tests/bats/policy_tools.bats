@@ -97,3 +97,82 @@ load helpers
 	run "$SMOLJAIL" policy score python nopolicy
 	[ "$status" = 2 ]
 }
+
+@test "test holds a policy against cases, by its filter and in a jail, with the same answers" {
+	cat >good.tests <<-'END'
+		# what the policy is for
+		openat AT_FDCWD 0 O_RDONLY	= allow
+		socket AF_INET SOCK_STREAM	= ENETUNREACH	# no network
+		socket AF_UNIX SOCK_STREAM	= allow
+		clone CLONE_NEWUSER|SIGCHLD	= EPERM
+		mount				= EPERM
+		mseal				= ENOSYS
+		uselib				= kill
+		exit_group 3			= allow
+	END
+	for live in "" --live; do
+		# shellcheck disable=SC2086 # an option or nothing
+		run "$SMOLJAIL" policy test $live python good.tests
+		[ "$status" = 0 ] || { echo "$output"; return 1; }
+		[[ $output == "good.tests: 8 cases "*", 0 not as wanted"* ]]
+	done
+	printf 'getpid = allow\nfork = allow\nsocket AF_UNIX SOCK_STREAM = allow\nsocket AF_ALG = EPERM\n' >strict.tests
+	for live in "" --live; do
+		# shellcheck disable=SC2086
+		run "$SMOLJAIL" policy test $live python-strict strict.tests
+		[ "$status" = 1 ]
+		is "${lines[0]}" "strict.tests:2: fork(): wanted allow, got EPERM (default)"
+		is "${lines[1]}" "strict.tests:3: socket(AF_UNIX, SOCK_STREAM, 0): wanted allow, got EPERM (default)"
+		is "${lines[2]}" "strict.tests:4: socket(AF_ALG, 0, 0): wanted EPERM, got EAFNOSUPPORT (network.mode=none)"
+	done
+	"$SMOLJAIL" policy test --json python-strict strict.tests >t.json || true
+	[ "$(jq -r .wrong t.json)" = 3 ]
+}
+
+@test "test refuses cases that it does not understand, with their line" {
+	printf 'getpid = allow\nforkk = allow\n' >bad.tests
+	run "$SMOLJAIL" policy test python bad.tests
+	[ "$status" = 2 ]
+	[[ $output == *"bad.tests:2: "*forkk* ]]
+	for args in "test" "test python" "test python /nonexistent" "test nopolicy bad.tests" "test --liv python bad.tests"; do
+		# shellcheck disable=SC2086
+		run "$SMOLJAIL" policy $args
+		[ "$status" = 2 ]
+	done
+}
+
+@test "new writes a policy that check accepts, for each kind, and never overwrites" {
+	mkdir data out
+	for kind in snippets scripts packages shell; do
+		"$SMOLJAIL" policy new --kind $kind --read data:/data --memory 200M --time 20s $kind.json 2>said
+		run "$SMOLJAIL" policy check $kind.json
+		is "$output" "$kind.json: ok, 0 notes"
+		is "$(jq -r '.files.read[0]' $kind.json)" "$PWD/data:/data"
+		[ "$(jq -r '.comment | length' $kind.json)" -ge 2 ]
+	done
+	jail --policy ./scripts.json -c 'import os; print(os.listdir("/data"))'
+	is "$stdout" "[]"
+	cp shell.json before.json
+	run "$SMOLJAIL" policy new --kind snippets shell.json
+	[ "$status" = 2 ]
+	[[ $output == *"is there already"*--force* ]]
+	cmp shell.json before.json
+	run "$SMOLJAIL" policy new --kind snippets --write out --force shell.json
+	[ "$status" = 0 ]
+	[[ $output == *"[host-write]"* ]]
+	is "$(jq -r '.extends + " " + .files.write[0]' shell.json)" "python-strict $PWD/out:/out"
+}
+
+@test "new takes its answers from standard input, and empty ones as defaults" {
+	printf 'shell\n/srv/a:/a /srv/b\n\nloopback\n1G 2m\n' | "$SMOLJAIL" policy new >p.json
+	is "$(jq -r '[.extends, .files.read[1], .network.mode, .limits.memory, .limits.wall] | join(" ")' p.json)" "shell /srv/b loopback 1G 2m"
+	"$SMOLJAIL" policy new </dev/null >p.json
+	is "$(jq -r '.extends + .network.mode' p.json)" pythonnone
+	"$SMOLJAIL" policy check ./p.json
+	for args in "--kind shel" "--net moon" "--memory 1Q" "--time x" "--read ~/x:/x" "--read /x:/etc/x" "a.json b.json" "--knd shell"; do
+		# shellcheck disable=SC2086
+		run "$SMOLJAIL" policy new $args </dev/null
+		[ "$status" = 2 ] || { echo "$args"; return 1; }
+		[[ $output == "smoljail: "* ]]
+	done
+}
