@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,12 +115,15 @@ static pid_t clone_carrier(void)
 	struct {
 		uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 	} args = { .flags = CLONE_NEWUSER };
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	pid_t parent = getpid(), pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 
-	if (pid == 0)
-		for (;;)
-			(void)syscall(SYS_pause);
-	return pid < 0 ? -errno : pid;
+	if (pid != 0)
+		return pid < 0 ? -errno : pid;
+	/* Whoever kills the supervisor now must not leave a process that holds copies of all its descriptors. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+		_exit(1);
+	for (;;)
+		(void)syscall(SYS_pause);
 }
 
 /*
@@ -142,7 +146,11 @@ int ids_mount_userns(const struct ids *ids)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		r = fd < 0 ? -errno : fd;
 	}
-	(void)kill(pid, SIGKILL);
+	if (kill(pid, SIGKILL) < 0) {
+		r = -errno;
+		base_closep(&fd);
+		return r;
+	}
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	return r;

@@ -52,24 +52,40 @@ struct clone3_args {
  * A child of root must not keep root's groups, and cannot drop them itself once
  * setgroups is denied. The raw call changes this thread only, and for a moment.
  */
-static long clone_without_groups(struct clone3_args *args, bool drop)
+static int drop_groups(gid_t **ret_saved, long *ret_n, struct sj_err *err)
+{
+	_cleanup_free_ gid_t *saved = calloc(GROUPS_MAX_SAVED, sizeof(*saved));
+	long n;
+
+	if (!saved)
+		return err_oom(err);
+	n = syscall(SYS_getgroups, GROUPS_MAX_SAVED, saved);
+	if (n < 0 || (n > 0 && syscall(SYS_setgroups, 0, NULL) < 0)) {
+		int error = errno;
+
+		(void)err_set(err, error, SJ_EXIT_SETUP, "E_GROUPS", "the jail would keep the groups of the user who starts it");
+		err_why(err, "they cannot be dropped: %s", strerror(error));
+		err_fix(err, "give smoljail the capability CAP_SETGID, or start it as an ordinary user");
+		return -error;
+	}
+	*ret_saved = steal_ptr(saved);
+	*ret_n = n;
+	return 0;
+}
+
+static int clone_without_groups(struct clone3_args *args, bool drop, struct sj_err *err)
 {
 	_cleanup_free_ gid_t *saved = NULL;
 	long pid, n = 0;
+	int r = drop ? drop_groups(&saved, &n, err) : 0;
 
-	if (drop) {
-		saved = calloc(GROUPS_MAX_SAVED, sizeof(*saved));
-		n = saved ? syscall(SYS_getgroups, GROUPS_MAX_SAVED, saved) : -1;
-		drop = n > 0 && syscall(SYS_setgroups, 0, NULL) == 0;
-	}
+	if (r < 0)
+		return r;
 	pid = syscall(SYS_clone3, args, sizeof(*args));
-	if (pid != 0 && drop) {
-		int saved_errno = errno;
-
+	r = pid < 0 ? explain_phase("clone", errno, "", err) : (int)pid;
+	if (pid != 0 && n > 0)
 		(void)syscall(SYS_setgroups, n, saved);
-		errno = saved_errno;
-	}
-	return pid;
+	return r;
 }
 
 /* Without namespaces, and without clone3, which outer filters hide. As there, its end signals nobody. */
@@ -98,7 +114,7 @@ static int clone_child(struct jail *j, int child_sock, struct sj_err *err)
 		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 	};
-	long pid;
+	int pid;
 
 	if (j->spec.isolation == JAIL_LANDLOCK)
 		return fork_child(j, child_sock, err);
@@ -109,14 +125,14 @@ static int clone_child(struct jail *j, int child_sock, struct sj_err *err)
 		args.cgroup = (uint64_t)cgroup;
 	}
 	j->launch.sock = child_sock;
-	pid = clone_without_groups(&args, j->launch.ids.mapped_away);
+	pid = clone_without_groups(&args, j->launch.ids.mapped_away, err);
 	if (pid == 0) {
 		close(j->sock);
 		child_main(&j->launch);
 	}
 	if (pid < 0)
-		return explain_phase("clone", errno, "", err);
-	j->pid = (pid_t)pid;
+		return pid;
+	j->pid = pid;
 	j->pidfd = pidfd;
 	return 0;
 }
@@ -124,6 +140,14 @@ static int clone_child(struct jail *j, int child_sock, struct sj_err *err)
 static int tell(const struct jail *j, unsigned char byte)
 {
 	return send(j->sock, &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+/* A child that waits for this byte would wait for ever without it. One that is dead has said why, or its end will tell. */
+static int order(const struct jail *j, enum sync_byte byte, struct sj_err *err)
+{
+	int r = tell(j, (unsigned char)byte);
+
+	return r == 0 || r == -EPIPE || r == -ECONNRESET ? 0 : explain_phase("clone", -r, "control socket", err);
 }
 
 static int admit(struct jail *j, struct sj_err *err)
@@ -135,8 +159,7 @@ static int admit(struct jail *j, struct sj_err *err)
 	r = ids_write_maps(j->pid, &j->launch.ids);
 	if (r < 0)
 		return explain_phase("uid_map", -r, "", err);
-	(void)tell(j, SYNC_MAPS);
-	return 0;
+	return order(j, SYNC_MAPS, err);
 }
 
 int jail_start(const struct jail_spec *spec, struct jail **ret, struct sj_err *err)
@@ -194,8 +217,7 @@ static int on_route(const struct jail *j, int *fds, size_t n, struct sj_err *err
 
 	if (r < 0)
 		return explain_phase("network", -r, "lo", err);
-	(void)tell(j, SYNC_NET);
-	return 0;
+	return order(j, SYNC_NET, err);
 }
 
 static bool is_polled(const struct jail *j)
@@ -220,7 +242,7 @@ static int start_guest(struct jail *j, struct sj_err *err)
 
 	if (r == 0)
 		r = watch(j, err);
-	return r < 0 ? r : tell(j, SYNC_GO);
+	return r < 0 ? r : order(j, SYNC_GO, err);
 }
 
 int jail_go(struct jail *j, struct sj_err *err)
@@ -437,6 +459,8 @@ struct jail *jail_finish(struct jail *j, struct jail_usage *ret)
 
 	if (!j)
 		return NULL;
+	/* Its end ends init too, should no signal reach it. */
+	base_closep(&j->sock);
 	if (j->pid > 0) {
 		jail_kill(j);
 		do
@@ -452,7 +476,6 @@ struct jail *jail_finish(struct jail *j, struct jail_usage *ret)
 	j->cgroup = cgroup_close(j->cgroup);
 	if (ret)
 		*ret = j->seen;
-	base_closep(&j->sock);
 	base_closep(&j->pidfd);
 	for (size_t i = 0; i < LAUNCH_DISKS; i++)
 		base_closep(&j->disks[i]);

@@ -35,7 +35,8 @@ static void sock_freep(struct nl_sock **sk)
 
 static int lo_get(struct nl_sock *sk, struct rtnl_link **ret)
 {
-	return rtnl_link_get_kernel(sk, 0, "lo", ret) < 0 ? -ENODEV : 0;
+	/* libnl may find nothing and call it success. */
+	return rtnl_link_get_kernel(sk, 0, "lo", ret) < 0 || !*ret ? -ENODEV : 0;
 }
 
 static int lo_raise(struct nl_sock *sk)

@@ -266,7 +266,8 @@ int plan_build(const struct jail_spec *spec, struct mount_plan *ret, struct sj_e
 	if (r == 0)
 		r = add_files(&plan, spec);
 	if (r < 0) {
-		(void)err_set(err, -r, SJ_EXIT_SETUP, "E_PLAN", "the jail's mount plan could not be made: %s", strerror(-r));
+		(void)err_set(err, -r, SJ_EXIT_SETUP, "E_PLAN", "the jail's mount plan could not be made");
+		err_why(err, "%s", strerror(-r));
 		goto fail;
 	}
 	r = add_user_binds(&plan, spec, err);

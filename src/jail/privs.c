@@ -102,6 +102,20 @@ static int verify_no_caps(bool securebits)
 	return 0;
 }
 
+/* EINVAL is the kernel's word for "past the last one" (prctl(2)); any other error is no end. */
+static int empty_bounding_set(void)
+{
+	unsigned long cap = 0;
+	int has;
+
+	while ((has = prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) >= 0) {
+		if (has && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -errno;
+		cap++;
+	}
+	return errno == EINVAL && cap > 0 ? 0 : -errno;
+}
+
 /*
  * Raw calls: libcap's own need allocation, and this runs after a clone in what
  * may be a threaded program. Every number up to the kernel's last is dropped
@@ -111,12 +125,13 @@ int privs_drop_all(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { 0 };
+	int r;
 
 	if (prctl(PR_SET_SECUREBITS, SECUREBITS) < 0)
 		return -errno;
-	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
-		if (prctl(PR_CAPBSET_DROP, cap) < 0)
-			return -errno;
+	r = empty_bounding_set();
+	if (r < 0)
+		return r;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
 	if (syscall(SYS_capset, &head, none) < 0)

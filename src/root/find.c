@@ -108,6 +108,14 @@ int root_check_owner(const char *path, const struct stat *st, struct sj_err *err
 	return 0;
 }
 
+static int cannot_look(const char *path, int error, struct sj_err *err)
+{
+	err_set(err, error, SJ_EXIT_SETUP, "E_ROOT", "cannot look at the root \"%s\"", path);
+	err_why(err, "%s", strerror(error));
+	err_fix(err, "see that its folder can be entered, and that its disk is well");
+	return -error;
+}
+
 /* 0, -ENOENT without a message when there is nothing of that name, or an error. */
 static int check_root(const char *place, const char *path, struct sj_err *err)
 {
@@ -118,7 +126,7 @@ static int check_root(const char *place, const char *path, struct sj_err *err)
 	if (lstat(path, &st) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
 			return -ENOENT;
-		return err_set(err, errno, SJ_EXIT_SETUP, "E_ROOT", "cannot look at the root \"%s\": %m", path);
+		return cannot_look(path, errno, err);
 	}
 	if (!S_ISDIR(st.st_mode)) {
 		err_set(err, ENOTDIR, SJ_EXIT_SETUP, "E_ROOT", "the root \"%s\" is not a folder", path);
@@ -129,7 +137,7 @@ static int check_root(const char *place, const char *path, struct sj_err *err)
 	if (r < 0)
 		return r;
 	if (stat(place, &st) < 0)
-		return err_set(err, errno, SJ_EXIT_SETUP, "E_ROOT", "cannot look at \"%s\": %m", place);
+		return cannot_look(place, errno, err);
 	return root_check_owner(place, &st, err);
 }
 

@@ -52,14 +52,14 @@ struct relay {
 	uint64_t accepted;	/* bytes read and meant for dst */
 	uint64_t moved_at;	/* when dst last took something */
 	uint64_t hold_until;	/* terminal of another process group: do not read before */
-	int error;		/* why dst was given up, 0 = it was not */
+	int error;		/* why bytes are missing: dst was given up, or src could not be read; 0 = none are */
 	bool over;		/* src had more than the budget allowed */
 };
 
 /* Look at one of the caller's descriptors. A terminal is opened anew, so that O_NONBLOCK touches nobody else. */
 void relay_end_caller(struct relay_end *e, int fd, bool writing);
-/* One of our own pipe ends; it becomes non-blocking. */
-void relay_end_own(struct relay_end *e, int fd);
+/* One of our own pipe ends; it becomes non-blocking. Owned from then on, also on failure: 0 or -errno. */
+int relay_end_own(struct relay_end *e, int fd);
 void relay_end_close(struct relay_end *e);
 /* As read() and write(), and never wait. */
 ssize_t relay_end_read(struct relay_end *e, void *data, size_t len);

@@ -62,33 +62,32 @@ static void close_inside(struct inside *in)
 
 static int open_pipe(struct live *l, struct source *src, enum source_kind kind, int *ret_inside)
 {
-	int p[2];
+	int p[2], r;
 
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return -errno;
 	*ret_inside = p[1];
-	(void)fcntl(p[0], F_SETFL, O_NONBLOCK);
-	if (source_open(l->server, src, kind, p[0], true, l, 0) < 0) {
+	r = io_nonblock(p[0]);
+	if (r == 0)
+		r = source_open(l->server, src, kind, p[0], true, l, 0);
+	if (r < 0)
 		close(p[0]);
-		return -errno;
-	}
-	return 0;
+	return r;
 }
 
 static int open_channel(struct live *l, int *ret_inside)
 {
-	int pair[2], off = 0;
+	int pair[2], off = 0, r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	*ret_inside = pair[1];
 	/* Descriptors that a guest sends along end it; where the kernel can, they do not even come this far. */
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
-	if (source_open(l->server, &l->channel, SOURCE_CHANNEL, pair[0], true, l, EPOLLIN) < 0) {
+	r = source_open(l->server, &l->channel, SOURCE_CHANNEL, pair[0], true, l, EPOLLIN);
+	if (r < 0)
 		close(pair[0]);
-		return -errno;
-	}
-	return 0;
+	return r;
 }
 
 static int open_streams(struct live *l, struct inside *in, struct sj_err *err)

@@ -471,7 +471,7 @@ int loop_run(struct session *s, struct sj_err *err)
 		if (r < 0 && s->ready)
 			return 0; /* no exit status is known: the verdict says "lost" */
 		if (r < 0)
-			return err_set(err, -r, SJ_EXIT_SETUP, "E_HOST", "cannot wait for the jail");
+			return handover_fault("waiting for the jail", -r, err);
 		now = io_now_us();
 		if (!s->ready && now >= s->started_at + SESSION_SETUP_MS * 1000u)
 			return too_slow(err);

@@ -47,10 +47,10 @@ void relay_end_caller(struct relay_end *e, int fd, bool writing)
 	}
 }
 
-void relay_end_own(struct relay_end *e, int fd)
+int relay_end_own(struct relay_end *e, int fd)
 {
 	*e = (struct relay_end){ .fd = fd, .how = RELAY_PLAIN, .own = true };
-	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	return io_nonblock(fd);
 }
 
 void relay_end_close(struct relay_end *e)
@@ -232,6 +232,9 @@ void relay_pump(struct relay *r, uint64_t *budget, uint64_t now_us)
 	if (n < 0 && try_again(errno))
 		return;
 	if (n <= 0) {
+		/* Not its end: what follows in it is lost. */
+		if (n < 0)
+			r->error = errno;
 		relay_end_close(&r->src);
 		settle(r);
 		return;

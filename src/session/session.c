@@ -285,6 +285,9 @@ int session_run(const struct session_run *run, struct session_report *ret, struc
 	r = attempt(run, ret, &own);
 	if (r == 0)
 		return 0;
+	/* Whatever forgot its words: a run that failed never looks like one that did not. */
+	if (own.exit == 0)
+		(void)err_set(&own, -r, SJ_EXIT_SETUP, "E_INTERNAL", "the run failed: %s", strerror(-r));
 	session_report_refused(ret, &own);
 	if (err)
 		*err = own;

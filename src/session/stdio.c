@@ -23,19 +23,33 @@ static int no_pipe(int error, struct sj_err *err)
 	return -error;
 }
 
-/* Open for this direction, or as good as closed? */
-static bool usable(int fd, bool writing)
-{
-	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
-
-	if (flags < 0 || (flags & O_PATH))
-		return false;
-	return (flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == (writing ? O_WRONLY : O_RDONLY);
-}
-
 static bool is_null_device(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+}
+
+/* Open for this direction (1), or as good as closed (0)? -errno where that cannot be found out. */
+static int usable(int fd, bool writing)
+{
+	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+
+	if (fd >= 0 && flags < 0 && errno != EBADF)
+		return -errno;
+	if (flags < 0 || (flags & O_PATH))
+		return 0;
+	return (flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == (writing ? O_WRONLY : O_RDONLY);
+}
+
+/* Something to read from; sets st. As usable(). */
+static int readable(int fd, struct stat *st)
+{
+	int r = usable(fd, false);
+
+	if (r <= 0)
+		return r;
+	if (fstat(fd, st) < 0)
+		return -errno;
+	return !S_ISDIR(st->st_mode) && !is_null_device(st);
 }
 
 static bool same_file(int a, int b)
@@ -62,17 +76,23 @@ static int open_null(int *ret, int flags, struct sj_err *err)
 static int open_in(struct session_stdio *io, int caller, struct sj_err *err)
 {
 	struct stat st;
-	int p[2];
+	int p[2], r = readable(caller, &st);
 
-	if (!usable(caller, false) || fstat(caller, &st) < 0 || S_ISDIR(st.st_mode) || is_null_device(&st))
+	if (r < 0)
+		return no_pipe(-r, err);
+	if (r == 0)
 		return open_null(&io->inside[0], O_RDONLY, err);
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return no_pipe(errno, err);
 	io->inside[0] = p[0];
-	relay_end_own(&io->in.dst, p[1]);
+	r = relay_end_own(&io->in.dst, p[1]);
+	if (r < 0)
+		return no_pipe(-r, err);
 	relay_end_caller(&io->in.src, caller, false);
 	if (io->in.src.regular) {
 		io->in_peek = fcntl(p[0], F_DUPFD_CLOEXEC, 3);
+		if (io->in_peek < 0)
+			return no_pipe(errno, err);
 		io->in_seek = caller;
 	}
 	return 0;
@@ -80,14 +100,18 @@ static int open_in(struct session_stdio *io, int caller, struct sj_err *err)
 
 static int open_out(struct relay *r, int *ret_inside, int caller, struct sj_err *err)
 {
-	int p[2];
+	int p[2], can = usable(caller, true), e;
 
-	if (!usable(caller, true))
+	if (can < 0)
+		return no_pipe(-can, err);
+	if (can == 0)
 		return open_null(ret_inside, O_WRONLY, err);
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return no_pipe(errno, err);
 	*ret_inside = p[1];
-	relay_end_own(&r->src, p[0]);
+	e = relay_end_own(&r->src, p[0]);
+	if (e < 0)
+		return no_pipe(-e, err);
 	relay_end_caller(&r->dst, caller, true);
 	return 0;
 }
@@ -103,7 +127,7 @@ int stdio_open(struct session_stdio *io, const int caller[3], struct sj_err *err
 	if (r < 0)
 		return r;
 	io->line_buffered = io->out.dst.tty;
-	io->merged = io->out.dst.fd >= 0 && usable(caller[2], true) && same_file(caller[1], caller[2]);
+	io->merged = io->out.dst.fd >= 0 && usable(caller[2], true) > 0 && same_file(caller[1], caller[2]);
 	if (!io->merged)
 		return open_out(&io->err, &io->inside[2], caller[2], err);
 	io->inside[2] = fcntl(io->inside[1], F_DUPFD_CLOEXEC, 3);

@@ -5,13 +5,14 @@
  * Trusts: its arguments
  * Never: changes anything but that one call
  *
- *	fail-call list FILE COMMAND...			write each call as "PROCESS CALL NUMBER RESULT" to FILE
+ *	fail-call list FILE COMMAND...			write each call as "PROCESS CALL NUMBER" to FILE
  *	fail-call PROCESS:CALL:ERRNO FILE COMMAND...	that call is not made and answers ERRNO
  *	fail-call PROCESS:CALL:kill FILE COMMAND...	that process is killed when it makes that call
  *
  * PROCESS counts processes and threads from 0 in the order in which they were started, CALL the calls of
- * one process from 0, beginning with its first after COMMAND was executed. FILE then holds "hit NUMBER" if there was
- * such a call. Exit status: COMMAND's own; 128 and the signal when it was killed.
+ * one process from 0, beginning with its first after COMMAND was executed. FILE begins with "pid" and COMMAND's, then holds "hit NUMBER" if there
+ * was such a call, and "left PROCESS" for each that did not end with COMMAND. Exit status: COMMAND's own; 128 and the
+ * signal when it was killed.
  */
 #include <elf.h>
 #include <errno.h>
@@ -32,11 +33,14 @@
 
 #define TASKS_MAX 4096
 #define LIST (-2)
+#define REST_MS 10000	/* for the others to end, once the first has */
 
 struct task {
 	pid_t pid;
 	long calls;		/* made so far */
 	bool failing;		/* its present call is the one */
+	bool failing_brk;
+	bool gone;
 };
 
 static struct task tasks[TASKS_MAX];
@@ -108,9 +112,7 @@ static void on_entry(struct task *t, unsigned long nr)
 	long call = t->calls++;
 
 	if (want_task == LIST) {
-		fprintf(out, "%d %ld %lu", (int)(t - tasks), call, nr);
-		t->failing = true; /* here: its result is to be printed */
-		fprintf(out, "\n");
+		fprintf(out, "%d %ld %lu\n", (int)(t - tasks), call, nr);
 		return;
 	}
 	if (t - tasks != want_task || call != want_call || !may_fail(nr))
@@ -124,6 +126,7 @@ static void on_entry(struct task *t, unsigned long nr)
 	}
 	skip_call(t->pid);
 	t->failing = true;
+	t->failing_brk = nr == SYS_brk; /* which answers an address: none */
 }
 
 static void on_call(struct task *t)
@@ -135,8 +138,7 @@ static void on_call(struct task *t)
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && started) {
 		on_entry(t, (unsigned long)info.entry.nr);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->failing) {
-		if (want_task != LIST)
-			answer(t->pid, -want_error);
+		answer(t->pid, t->failing_brk ? 0 : -want_error);
 		t->failing = false;
 	}
 }
@@ -164,21 +166,40 @@ static void on_stop(pid_t pid, int status)
 	go_on(t, sig);
 }
 
+/* What the first process left, after it had time to end; it is ended here. */
+static void end_the_rest(void)
+{
+	for (int i = 1; i < n_tasks; i++) {
+		if (tasks[i].gone || kill(tasks[i].pid, 0) < 0)
+			continue;
+		fprintf(out, "left %d\n", i);
+		(void)kill(tasks[i].pid, SIGKILL);
+	}
+}
+
 static int trace(pid_t first)
 {
-	int status, last = 3;
+	int status, last = 3, waits = 0;
+	bool over = false;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
-		if (pid < 0)
-			continue;
-		if (WIFSTOPPED(status)) {
+	while ((pid = waitpid(-1, &status, __WALL | (over ? WNOHANG : 0))) >= 0 || errno == EINTR) {
+		if (pid == 0) {
+			if (++waits > REST_MS)
+				break;
+			(void)usleep(1000);
+		} else if (pid > 0 && WIFSTOPPED(status)) {
 			on_stop(pid, status);
-		} else if (pid == first) {
+		} else if (pid > 0) {
+			task_of(pid)->gone = true;
+			if (pid != first)
+				continue;
+			over = true;
 			last = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-			break;
 		}
 	}
+	end_the_rest();
+	(void)fclose(out);
 	return last;
 }
 
@@ -221,6 +242,7 @@ int main(int argc, char **argv)
 		perror("fail-call");
 		return 3;
 	}
+	fprintf(out, "pid %d\n", (int)pid);
 	go_on(task_of(pid), 0);
 	return trace(pid);
 }
