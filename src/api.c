@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "policy/policy.h"
 #include "session/session.h"
+#include "workbench/workbench.h"
 
 #define DEFAULT_POLICY "python"
 
@@ -25,7 +26,7 @@ struct sj_run {
 	size_t code_len;
 	char **args;
 	int stdio[3];
-	bool traced;
+	bool traced, learns;
 	sj_denied_fn *on_denied;
 	void *on_denied_arg;
 };
@@ -188,6 +189,11 @@ void sj_run_trace(struct sj_run *run)
 	run->traced = true;
 }
 
+void sj_run_learn(struct sj_run *run)
+{
+	run->traced = run->learns = true;
+}
+
 int sj_run_isolation(struct sj_run *run, const char *word, struct sj_err *err)
 {
 	return sj_run_set_flag(run, "--isolation", "isolation", word, err);
@@ -201,6 +207,12 @@ void sj_run_stdio(struct sj_run *run, int in, int out, int err)
 }
 
 /* ---- running ------------------------------------------------------------------------ */
+
+static int load_policy(const struct sj_run *run, struct policy **ret, struct sj_err *err)
+{
+	return run->learns ? learn_load(run->policy_name, run->sets, run->n_sets, ret, err)
+			   : policy_load(run->policy_name, run->sets, run->n_sets, ret, err);
+}
 
 static int nothing_to_run(struct sj_err *err)
 {
@@ -260,8 +272,7 @@ int sj_run_start(struct sj_run *run, struct sj_report **ret_report, struct sj_er
 		free(report);
 		return err_oom(err);
 	}
-	r = run->chosen ? policy_load(run->policy_name, run->sets, run->n_sets, &report->policy, &own)
-			: nothing_to_run(&own);
+	r = run->chosen ? load_policy(run, &report->policy, &own) : nothing_to_run(&own);
 	if (r < 0)
 		session_report_refused(&report->r, &own);
 	else

@@ -184,6 +184,31 @@ SJ_PUBLIC int sj_report_peak(const struct sj_report *report, size_t i, struct sj
 /* All of it with the report, schema smoljail.trace/1; the caller frees. NULL: not traced, or out of memory. */
 SJ_PUBLIC char *sj_report_trace_json(const struct sj_report *report);
 
+/* ---- learn: the smallest policy that lets programs do what they did ---- */
+
+#define SJ_POLICY_LEARN "learn"	/* for sj_run_new(): an isolated jail that refuses little */
+
+struct sj_learn;
+
+struct sj_learned {
+	size_t runs, operations;	/* distinct ones */
+	size_t allowed;			/* distinct system calls that the policy allows */
+	uint64_t unkept;		/* calls that it may lack: there was no room for them */
+};
+
+/* The next sj_run_start() is traced, and its policy allows all but what no policy should (the group "@learn"). */
+SJ_PUBLIC void sj_run_learn(struct sj_run *run);
+
+SJ_PUBLIC int sj_learn_new(struct sj_learn **ret, struct sj_err *err);
+/* What a run did that was started after sj_run_learn(). All runs have the same policy and settings. */
+SJ_PUBLIC int sj_learn_add(struct sj_learn *learn, const struct sj_report *report, struct sj_err *err);
+/* Unite with a policy, by name or file: what that allows, the result allows. */
+SJ_PUBLIC int sj_learn_merge(struct sj_learn *learn, const char *policy, struct sj_err *err);
+/* The policy as text of a file; `what` names the programs in its comment. The caller frees *ret. */
+SJ_PUBLIC int sj_learn_policy(const struct sj_learn *learn, const char *what, char **ret, struct sj_learned *ret_sum,
+			      struct sj_err *err);
+SJ_PUBLIC struct sj_learn *sj_learn_free(struct sj_learn *learn); /* accepts and returns NULL */
+
 /* ---- serve: many sessions in one process, by the protocol of docs/protocol.md ---- */
 
 struct sj_server;
@@ -253,7 +278,7 @@ SJ_PUBLIC const char *sj_policy_kind(size_t i);	/* i from 0 until NULL */
 /* A commented policy of these answers, known to be right. The caller frees *ret. */
 SJ_PUBLIC int sj_policy_new(const struct sj_policy_answers *answers, char **ret, struct sj_err *err);
 enum sj_policy_form { SJ_POLICY_SCHEMA, SJ_POLICY_MDOC };
-/* Every setting: a JSON schema (draft 7) for editors, or the body of smoljail-policy(5). The caller frees. */
+/* Every setting: a JSON schema (draft 2020-12) for editors, or the body of smoljail-policy(5). The caller frees. */
 SJ_PUBLIC char *sj_policy_reference(enum sj_policy_form form);
 
 /* What another sandbox goes by. Fields that are NULL mean what their comments say. */

@@ -60,6 +60,8 @@ extern const char policy_trace_details[];
 int policy_import(int argc, char **argv);	/* policy_import.c */
 int policy_export(int argc, char **argv);
 extern const char policy_import_details[], policy_export_details[];
+int policy_learn(int argc, char **argv);	/* policy_learn.c */
+extern const char policy_learn_details[];
 
 /* Paths and names in a policy may be anything: nothing of them reaches the terminal raw. */
 void policy_print_plain(const char *s);

@@ -40,6 +40,8 @@ static const struct verb {
 	  "a policy from a container's seccomp profile, or from options of bubblewrap", policy_import, policy_import_details },
 	{ "export", "[-o OUT.json] [--format oci|docker] [NAME|FILE]", "its system calls as a seccomp profile for containers",
 	  policy_export, policy_export_details },
+	{ "learn", "-o NEW.json [--base P] [--merge OLD.json] [--runs CORPUS] [--allow WHAT] [--check] FILE | -c CODE | -- COMMAND",
+	  "run programs and write the smallest policy that lets them do the same", policy_learn, policy_learn_details },
 };
 
 static const char more[] =

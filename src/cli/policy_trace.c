@@ -49,9 +49,16 @@ static void print_op(const struct sj_traced *t)
 	fputc('\n', stderr);
 }
 
+/* What every import reads; in the JSON each of them stands by itself. */
+static bool is_library(const struct sj_traced *t)
+{
+	return str_prefix(t->what, "open \"/usr/lib/python3") && str_prefix(t->action, "allowed");
+}
+
 static void print_kind(const struct sj_report *report, const char *kind, const char *title)
 {
 	struct sj_traced t;
+	size_t library = 0;
 	bool any = false;
 
 	for (size_t i = 0; sj_report_traced(report, i, &t) == 0; i++) {
@@ -60,8 +67,13 @@ static void print_kind(const struct sj_report *report, const char *kind, const c
 		if (!any)
 			fprintf(stderr, "%s\n", title);
 		any = true;
-		print_op(&t);
+		if (is_library(&t))
+			library++;
+		else
+			print_op(&t);
 	}
+	if (library)
+		fprintf(stderr, "  %8zu            files and folders of Python's library\n", library);
 }
 
 static void print_amount(uint64_t n, const char *unit)

@@ -23,6 +23,7 @@ EMBED(policy_doc_python_data, "python-data.json");
 EMBED(policy_doc_shell, "shell.json");
 EMBED(policy_doc_open, "open.json");
 EMBED(policy_doc_default, "default.json");
+EMBED(policy_doc_learn, "learn.json");
 EMBED(policy_doc_groups, "groups.json");
 EMBED(policy_doc_never, "never.json");
 
@@ -33,6 +34,7 @@ const struct embed policy_embedded[] = {
 	{ "shell", policy_doc_shell_start, policy_doc_shell_end },
 	{ "open", policy_doc_open_start, policy_doc_open_end },
 	{ "default", policy_doc_default_start, policy_doc_default_end },
+	{ "learn", policy_doc_learn_start, policy_doc_learn_end },
 	{ "groups", policy_doc_groups_start, policy_doc_groups_end },
 	{ "never", policy_doc_never_start, policy_doc_never_end },
 	{ 0 },

@@ -11,7 +11,7 @@ struct embed {
 	const char *start, *end;	/* end[0] is a NUL */
 };
 
-/* The policies in the order of `policy list`, then "default", "groups" and "never"; ends with a NULL name. */
+/* The policies in the order of `policy list`, then "default", "learn", "groups" and "never"; ends with a NULL name. */
 extern const struct embed policy_embedded[];
 #define EMBED_POLICIES 5	/* how many of them are offered by name */
 

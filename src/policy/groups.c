@@ -211,6 +211,26 @@ char *policy_group_help(const char *name)
 	return help;
 }
 
+int policy_group_names(char ***ret, struct sj_err *err)
+{
+	_cleanup_free_ struct groups *groups = calloc(1, sizeof(*groups));
+	_cleanup_strv_ char **names = NULL;
+
+	if (!groups)
+		return err_oom(err);
+	if (groups_open(groups) < 0)
+		return groups_damaged(err);
+	for (size_t i = 0; i < groups->n; i++) {
+		char name[POLICY_NAME_MAX];
+
+		snprintf(name, sizeof(name), "%.*s", (int)groups->list[i].name.len, groups->list[i].name.s);
+		if (!groups_implicit(name) && strv_push(&names, name) < 0)
+			return err_oom(err);
+	}
+	*ret = steal_ptr(names);
+	return 0;
+}
+
 static char *copy(struct policy_own *own, struct span s)
 {
 	char *ret = arena_strndup(own, s.s, s.len);

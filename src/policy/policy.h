@@ -162,6 +162,9 @@ void policy_freep(struct policy **p);
 const char *policy_shipped_name(size_t i);
 const char *policy_shipped_text(const char *name, size_t *ret_len);
 
+/* Names of the groups that a list of system calls may hold, a NULL-terminated list; the caller frees. */
+int policy_group_names(char ***ret, struct sj_err *err);
+
 /* Text for people and editors; the caller frees. NULL when out of memory. */
 char *policy_print_json(const struct policy *p);
 char *policy_print_expanded(const struct policy *p);	/* flat list of calls with origin, and the count */

@@ -188,7 +188,7 @@ bool denied_batch(struct denied *d, short revents);
 
 struct trace_from {
 	const struct policy *policy;
-	struct jail *jail;
+	struct jail *jail;		/* NULL: its folders are not looked at */
 	const struct wire_python *python;
 	int listener;
 	uint64_t id;			/* of the call, for the listener */

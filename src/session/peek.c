@@ -239,6 +239,11 @@ static uint64_t inner_tid(pid_t tid)
 	return id;
 }
 
+static uint64_t frame_of(const struct wire_python *l, int mem, uint64_t thread)
+{
+	return word(mem, word(mem, thread + l->thread_cframe) + l->cframe_frame);
+}
+
 /*
  * The thread state of that number; where none has it, the one that holds the interpreter's lock. That is right for
  * a child between fork and exec, which is the copy of one thread and does not stand in the list by its new number.
@@ -251,7 +256,8 @@ static uint64_t find_thread(const struct wire_python *l, int mem, uint64_t id)
 		uint64_t thread = word(mem, interp + l->interp_threads);
 
 		for (int n = 0; thread && n < THREADS_MAX; n++, thread = word(mem, thread + l->thread_next))
-			if (id && word(mem, thread + l->thread_id) == id)
+			/* One that is being made for a new thread bears its maker's number, and has no frame. */
+			if (id && word(mem, thread + l->thread_id) == id && frame_of(l, mem, thread))
 				return thread;
 	}
 	return word(mem, l->runtime + l->runtime_current);
@@ -268,6 +274,5 @@ bool peek_where(const struct wire_python *layout, pid_t tid, struct session_wher
 	if (mem < 0)
 		return false;
 	thread = find_thread(layout, mem, inner_tid(tid));
-	return thread && walk_frames(layout, mem,
-				     word(mem, word(mem, thread + layout->thread_cframe) + layout->cframe_frame), ret);
+	return thread && walk_frames(layout, mem, frame_of(layout, mem, thread), ret);
 }

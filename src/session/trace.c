@@ -289,7 +289,7 @@ void trace_call(struct session_trace *t, const struct trace_from *from, int nr, 
 	t->sum.refused += v->action != POLICY_ALLOW;
 	if (what & W_OPENS)
 		look_at_files(t, from->tid);
-	if (what & W_FREES)
+	if ((what & W_FREES) && from->jail)
 		trace_look_at_disk(t, from->jail);
 	memcpy(op.args, args, sizeof(op.args));
 	matter = filter_normalize(from->policy, nr, op.args);

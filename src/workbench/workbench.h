@@ -23,6 +23,30 @@
  */
 int workbench_load(const char *policy, struct policy **ret, struct sj_err *err);
 
+/* ---- learn: the smallest policy that lets programs do what they did (learn.c ...) ---- */
+
+struct learn;
+struct session_report;
+struct session_trace;
+
+struct learn_sum {
+	size_t runs, operations;
+	size_t allowed;			/* distinct system calls, the floor included */
+	uint64_t unkept;		/* calls that are not covered: there was no room for them */
+};
+
+/* The jail to learn in: base (NULL: the shipped "learn") with the group "@learn" in front of its own system calls. */
+int learn_load(const char *base, const struct policy_set *sets, size_t n_sets, struct policy **ret, struct sj_err *err);
+int learn_new(struct learn **ret, struct sj_err *err);
+struct learn *learn_free(struct learn *l);	/* returns NULL */
+/* What one run did; all of them under the same policy. Errors: E_LEARN_RUN, E_LEARN_BASE. */
+int learn_add(struct learn *l, const struct session_report *r, const struct session_trace *t, const struct policy *p,
+	      struct sj_err *err);
+/* What the policy allows, the result allows too, and its limits are no smaller. */
+int learn_merge(struct learn *l, const char *policy, struct sj_err *err);
+/* The result as text of a policy file that loads; `what` names the programs in its comment. The caller frees *ret. */
+int learn_policy(const struct learn *l, const char *what, char **ret, struct learn_sum *ret_sum, struct sj_err *err);
+
 /*
  * What a call does under a policy: by which rule, why, in this kernel, and what would allow it. Without
  * arguments (n = 0): all rules of the call in their order. The caller frees *ret. Errors: exit 2 for a call or
