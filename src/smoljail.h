@@ -278,7 +278,7 @@ SJ_PUBLIC const char *sj_policy_kind(size_t i);	/* i from 0 until NULL */
 /* A commented policy of these answers, known to be right. The caller frees *ret. */
 SJ_PUBLIC int sj_policy_new(const struct sj_policy_answers *answers, char **ret, struct sj_err *err);
 enum sj_policy_form { SJ_POLICY_SCHEMA, SJ_POLICY_MDOC };
-/* Every setting: a JSON schema (draft 2020-12) for editors, or the body of smoljail-policy(5). The caller frees. */
+/* Every setting: a JSON schema (draft 7) for editors, or the body of smoljail-policy(5). The caller frees. */
 SJ_PUBLIC char *sj_policy_reference(enum sj_policy_form form);
 
 /* What another sandbox goes by. Fields that are NULL mean what their comments say. */

@@ -16,6 +16,14 @@
 #define TIME_PATTERN "^[0-9]+(\\.[0-9]+)?(ms|MS|s|S|m|M|h|H)?$"
 #define CONST_PATTERN "^(0[xX][0-9a-fA-F]+|[0-9]+|[A-Za-z_][A-Za-z0-9_]*)(\\|(0[xX][0-9a-fA-F]+|[0-9]+|[A-Za-z_][A-Za-z0-9_]*))*$"
 
+#define NAME_PATTERN "^[a-z0-9][a-z0-9._-]*$"
+#define ENV_PATTERN "^!?[A-Za-z_][A-Za-z0-9_]*$"
+#define MOUNT_PATTERN "^!?(/.*|[^/~].*:/.+)$"
+#define CALL_PATTERN "^!?(@[a-z][a-z0-9-]*|[a-z_][a-z0-9_]*)$"
+/* Draft 7: the newest that editors know in full. */
+#define DRAFT "http://json-schema.org/draft-07/schema#"
+#define SCHEMA_ID "urn:smoljail:policy"
+
 static json_t *schema_object(const struct field *parent);
 
 /* A number in its own unit, or a string. The exact range of the string form is checked when the policy is loaded. */
@@ -62,6 +70,49 @@ static json_t *schema_words(const struct field *f)
 	return json_pack("{s:o}", "enum", words);
 }
 
+/* What the texts of a field look like, as far as a pattern can say; NULL: anything. */
+static const char *text_pattern(const struct field *f)
+{
+	if (f->check == text_name)
+		return NAME_PATTERN;
+	if (f->check == text_env_name)
+		return ENV_PATTERN;
+	if (f->check == text_mount)
+		return MOUNT_PATTERN;
+	return f->check == text_call_entry || f->check == text_call ? CALL_PATTERN : NULL;
+}
+
+static json_t *schema_string(const struct field *f)
+{
+	json_t *value = json_pack("{s:s,s:I,s:I}", "type", "string", "minLength", (json_int_t)f->min, "maxLength", (json_int_t)f->max);
+	const char *pattern = text_pattern(f);
+
+	if (pattern)
+		json_object_set_new(value, "pattern", json_string(pattern));
+	return value;
+}
+
+/* Entries of a list; of a list of calls editors offer the groups. */
+static json_t *schema_items(const struct field *f)
+{
+	_cleanup_free_ struct groups *groups = f->type == T_CALLS ? calloc(1, sizeof(*groups)) : NULL;
+	json_t *text = json_pack("{s:s,s:i}", "type", "string", "minLength", 1), *names = json_array();
+	const char *pattern = text_pattern(f);
+
+	if (pattern)
+		json_object_set_new(text, "pattern", json_string(pattern));
+	for (size_t i = 0; groups && groups_open(groups) == 0 && i < groups->n; i++) {
+		_cleanup_free_ char *name = str_printf("%.*s", (int)groups->list[i].name.len, groups->list[i].name.s);
+
+		if (name && !groups_implicit(name))
+			json_array_append_new(names, json_string(name));
+	}
+	if (json_array_size(names) > 0)
+		return json_pack("{s:[{s:o},o]}", "anyOf", "enum", names, text);
+	json_decref(names);
+	return text;
+}
+
 static json_t *schema_value(const struct field *f)
 {
 	switch (f->type) {
@@ -80,18 +131,16 @@ static json_t *schema_value(const struct field *f)
 	case T_ERRNO:
 		return schema_words(f);
 	case T_STRING:
-		return json_pack("{s:s,s:I,s:I}", "type", "string", "minLength", (json_int_t)f->min, "maxLength",
-				 (json_int_t)f->max);
+		return schema_string(f);
 	case T_CONST:
 		return json_pack("{s:[{s:s,s:i},{s:s,s:s}]}", "anyOf", "type", "integer", "minimum", 0, "type", "string",
 				 "pattern", CONST_PATTERN);
 	case T_LIST:
 	case T_CALLS:
-		return json_pack("{s:s,s:I,s:{s:s,s:i}}", "type", "array", "maxItems", (json_int_t)f->max, "items", "type",
-				 "string", "minLength", 1);
+		return json_pack("{s:s,s:I,s:o}", "type", "array", "maxItems", (json_int_t)f->max, "items", schema_items(f));
 	case T_MAP:
-		return json_pack("{s:s,s:I,s:{s:[s,s]}}", "type", "object", "maxProperties", (json_int_t)f->max,
-				 "additionalProperties", "type", "string", "null");
+		return json_pack("{s:s,s:I,s:{s:s},s:{s:[s,s]}}", "type", "object", "maxProperties", (json_int_t)f->max,
+				 "propertyNames", "pattern", ENV_PATTERN, "additionalProperties", "type", "string", "null");
 	case T_OBJECTS:
 		return json_pack("{s:s,s:I,s:o}", "type", "array", "maxItems", (json_int_t)f->max, "items", schema_object(f));
 	}
@@ -103,7 +152,8 @@ static json_t *schema_field(const struct field *f)
 	json_t *value = schema_value(f), *def = NULL;
 	char text[1024];
 
-	if (json_object_set_new(value, "description", json_string(f->help)) < 0)
+	if (json_object_set_new(value, "title", json_string(f->path)) < 0 ||
+	    json_object_set_new(value, "description", json_string(f->help)) < 0)
 		return value;
 	field_default_text(f, text, sizeof(text));
 	if (text[0] && f->type != T_SECTION && !(f->flags & F_OWN))
@@ -118,8 +168,8 @@ static json_t *schema_object(const struct field *parent)
 	json_t *properties = json_object(), *required = json_array(), *ret;
 
 	json_object_set_new(properties, "comment",
-			    json_pack("{s:[s,s],s:{s:s},s:s}", "type", "string", "array", "items", "type", "string", "description",
-				      "For readers; ignored."));
+			    json_pack("{s:s,s:[s,s],s:{s:s},s:s}", "title", "comment", "type", "string", "array", "items",
+				      "type", "string", "description", "For readers; ignored."));
 	for (size_t i = 0; i < policy_n_fields; i++) {
 		const struct field *f = &policy_fields[i];
 
@@ -140,8 +190,10 @@ char *policy_schema_json(void)
 {
 	_cleanup_json_ json_t *schema = schema_object(NULL), *out = json_object();
 
-	json_object_set_new(out, "$schema", json_string("https://json-schema.org/draft/2020-12/schema"));
+	json_object_set_new(out, "$schema", json_string(DRAFT));
+	json_object_set_new(out, "$id", json_string(SCHEMA_ID));
 	json_object_set_new(out, "title", json_string("smoljail policy"));
+	json_object_set_new(out, "description", json_string("What a jailed program may do, use and see; see smoljail-policy(5)."));
 	if (!schema || json_object_update(out, schema) < 0)
 		return NULL;
 	return json_dumps(out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
