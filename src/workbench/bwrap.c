@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "workbench/oci.h"
 
@@ -102,6 +103,10 @@ static int add_mount(struct bwrap *b, const char *option, const char *key, json_
 
 	if (!entry)
 		return err_oom(b->err);
+	if (strcmp(option + strlen(option) - 4, "-try") == 0 && access(args[0], F_OK) < 0) {
+		oci_note(&b->notes, "bwrap-mount", option, "%s is left out: it is not there", args[0]);
+		return 0;
+	}
 	if (strchr(args[1], ':'))
 		return refuse(b, option, "a place inside cannot hold a colon");
 	doc = json_pack("{s:{s:[s]}}", "files", key, entry);

@@ -228,6 +228,7 @@ static int check_arches(const struct oci_form *f, const struct oci_at *up, json_
 {
 	const struct oci_at at = { up, "archMap", 0 };
 	json_t *map = oci_get(profile, "archMap"), *in;
+	bool several = json_array_size(oci_get(profile, "architectures")) > 1;
 	size_t i;
 
 	if (json_array_size(map) > 0 && json_array_size(oci_get(profile, "architectures")) > 0)
@@ -238,7 +239,11 @@ static int check_arches(const struct oci_form *f, const struct oci_at *up, json_
 
 		if (r < 0)
 			return r;
+		several |= json_array_size(oci_get(in, "subArchitectures")) > 0;
 	}
+	if (several)
+		oci_note(f->notes, "oci-arch", f->notes->wrapped ? "linux.seccomp" : "archMap",
+			 "calls of other architectures end the jail, so 32-bit programs do not run");
 	return 0;
 }
 

@@ -151,7 +151,11 @@ static void test_notes(void)
 	noted(CALLS(ALLOW("frobnicate", "")), "oci-unknown", "answer ENOSYS: frobnicate");
 	noted(CALLS(ALLOW("chown32", "")), "oci-elsewhere", "chown32");
 	noted(CALLS(ALLOW("mount", "")), "oci-never", "mount");
+	noted("{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"architectures\": [\"SCMP_ARCH_X86_64\", \"SCMP_ARCH_X86\"]}", "oci-arch", "32-bit");
+	noted("{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"archMap\": [{\"subArchitectures\": [\"SCMP_ARCH_X86\"]}]}", "oci-arch", "32-bit");
 	noted(CALLS(""), "oci-floor", "and 4");
+	noted("{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [{\"names\": [\"fcntl\"], \"action\": \"SCMP_ACT_ERRNO\", \"args\": ["
+	      ARG(1, 3, "EQ") "]}]}", "oci-floor", "fcntl");
 	noted(CALLS(ALLOW("open", ", \"includes\": {\"caps\": [\"CAP_SYSLOG\"]}")), "oci-left-out", "1 of 1 entries");
 	noted(CALLS("{\"names\": [\"open\"], \"action\": \"SCMP_ACT_LOG\"}"), "oci-action", "syscalls[0]: SCMP_ACT_LOG");
 	noted(CALLS("{\"names\": [\"open\"], \"action\": \"SCMP_ACT_ERRNO\", \"errnoRet\": 0}"), "oci-errno", "refused with EPERM");
@@ -299,6 +303,8 @@ static void test_bwrap(void)
 	BWRAP(NULL, "\"B\"", "--setenv", "A", "B");
 	BWRAP(NULL, "\"hostname\": \"h\"", "--hostname", "h");
 	BWRAP("note", "[bwrap-mount] --ro-bind: /usr:/usr is left out", "--ro-bind", "/usr", "/usr");
+	BWRAP("note", "[bwrap-mount] --ro-bind-try: /nonexistent is left out", "--ro-bind-try", "/nonexistent", "/x");
+	BWRAP(NULL, "\"/etc:/x\"", "--ro-bind-try", "/etc", "/x");
 	BWRAP("note", "[bwrap-network] ", "--unshare-pid");
 	BWRAP("note", "[bwrap-network] ", "--unshare-all", "--share-net");
 	BWRAP("note", "[bwrap-place] --tmpfs: /run is left out", "--tmpfs", "/run");
