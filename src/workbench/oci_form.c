@@ -186,7 +186,8 @@ static size_t big_number(const char *text, size_t at, size_t len)
 char *oci_quote_numbers(const char *text, size_t len, size_t *ret_len)
 {
 	/* A number of 19 digits or more gets two characters longer. */
-	_cleanup_free_ char *out = malloc(len + len / 9 + 1);
+	const size_t size = len + len / 9 + 1;
+	_cleanup_free_ char *out = malloc(size);
 	bool in_string = false;
 	size_t n = 0;
 
@@ -196,7 +197,7 @@ char *oci_quote_numbers(const char *text, size_t len, size_t *ret_len)
 		size_t big = in_string ? 0 : big_number(text, i, len);
 
 		if (big > 0) {
-			n += (size_t)sprintf(out + n, "\"%.*s\"", (int)big, text + i);
+			n += (size_t)snprintf(out + n, size - n, "\"%.*s\"", (int)big, text + i);
 			i += big - 1;
 			continue;
 		}
