@@ -78,37 +78,66 @@ static void tell_root(struct doctor *d)
 }
 
 /* One real run of an empty program: what the single probes cannot know, this does. */
+static bool rehearse(const struct policy_set *sets, size_t n_sets, struct session_report *report, struct sj_err *err,
+		     char *value, size_t len)
+{
+	static char code[] = "pass";
+	struct session_run run = { .mode = WIRE_MODE_CODE, .code = code, .code_len = sizeof(code) - 1, .stdio = { -1, -1, -1 } };
+	_cleanup_policy_ struct policy *policy = NULL;
+	int r = policy_load("python", sets, n_sets, &policy, err);
+
+	if (r == 0) {
+		run.policy = policy;
+		r = session_run(&run, report, err);
+	}
+	if (r == 0 && report->status == STATUS_OK)
+		return true;
+	if (r == 0 && report->status != STATUS_SETUP_ERROR) {
+		snprintf(value, len, "no: an empty program ended with \"%s\"", session_status_word(report->status));
+		snprintf(err->why, sizeof(err->why), "%s", report->reason);
+		snprintf(err->fix, sizeof(err->fix), "smoljail run --report - -c pass shows more");
+		return false;
+	}
+	if (!err->id[0])
+		*err = report->setup;
+	snprintf(value, len, "no: %s", err->id);
+	if (!err->why[0])
+		snprintf(err->why, sizeof(err->why), "%s", err->what);
+	return false;
+}
+
 static void tell_rehearsal(struct doctor *d)
 {
 	static const struct policy_set sets[] = { { .path = "limits.wall", .value = REHEARSAL_WALL } };
-	static char code[] = "pass";
-	struct session_run run = { .mode = WIRE_MODE_CODE, .code = code, .code_len = sizeof(code) - 1, .stdio = { -1, -1, -1 } };
 	_cleanup_free_ struct session_report *report = calloc(1, sizeof(*report));
-	_cleanup_policy_ struct policy *policy = NULL;
 	struct sj_err err = { 0 };
 	char value[96];
-	int r;
 
 	if (!report)
 		return;
-	r = policy_load("python", sets, ARRAY_LEN(sets), &policy, &err);
-	if (r == 0) {
-		run.policy = policy;
-		r = session_run(&run, report, &err);
-	}
-	if (r == 0 && report->status == STATUS_OK) {
+	if (rehearse(sets, ARRAY_LEN(sets), report, &err, value, sizeof(value)))
 		tell(d, "run", SJ_STATE_OK, "yes", "", "");
+	else
+		tell(d, "run", SJ_STATE_FAIL, value, err.why, err.fix);
+}
+
+/* The weaker alternative. Whether it can run is told where a full jail can, too; its absence takes nothing away. */
+static void tell_light(struct doctor *d)
+{
+	static const struct policy_set sets[] = {
+		{ .path = "limits.wall", .value = REHEARSAL_WALL }, { .path = "isolation", .value = "landlock" },
+	};
+	_cleanup_free_ struct session_report *report = calloc(1, sizeof(*report));
+	struct sj_err err = { 0 };
+	char value[96], line[sizeof(value) + sizeof(err.why) + 4];
+
+	if (!report)
 		return;
-	}
-	if (r == 0 && report->status != STATUS_SETUP_ERROR) {
-		snprintf(value, sizeof(value), "no: an empty program ended with \"%s\"", session_status_word(report->status));
-		tell(d, "run", SJ_STATE_FAIL, value, report->reason, "smoljail run --report - -c pass shows more");
-		return;
-	}
-	if (!err.id[0])
-		err = report->setup;
-	snprintf(value, sizeof(value), "no: %s", err.id);
-	tell(d, "run", SJ_STATE_FAIL, value, err.why[0] ? err.why : err.what, err.fix);
+	if (rehearse(sets, ARRAY_LEN(sets), report, &err, value, sizeof(value)))
+		snprintf(line, sizeof(line), "yes, if asked for (--isolation landlock); weaker");
+	else
+		snprintf(line, sizeof(line), "%s: %s", value, err.why);
+	tell(d, "run.landlock", SJ_STATE_OK, line, err.why, err.fix);
 }
 
 /* ---- policies ---------------------------------------------------------------- */
@@ -150,6 +179,7 @@ enum sj_state sj_doctor(sj_doctor_fact_fn *fact, sj_doctor_policy_fn *policy, vo
 	(void)jail_probe(on_probe, &d);
 	tell_root(&d);
 	tell_rehearsal(&d);
+	tell_light(&d);
 	for (size_t i = 0; (name = policy_shipped_name(i)); i++) {
 		why_not(&d, name, why, sizeof(why));
 		policy(arg, name, why[0] ? why : NULL);

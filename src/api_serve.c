@@ -24,6 +24,7 @@ int sj_server_new(const struct sj_serve *options, struct sj_server **ret, struct
 		.idle_ms = options->idle_ms, .allow_loosen = options->allow_loosen,
 		.confine = options->confine,
 		.uids = options->allow_uids, .n_uids = options->n_allow_uids, .packages = options->packages,
+		.isolation = options->isolation,
 	};
 	struct server *server;
 	int r;

@@ -225,6 +225,7 @@ struct sj_serve {
 	const uint32_t *allow_uids;	/* users beside our own that may connect */
 	size_t n_allow_uids;
 	char *const *packages;		/* folders made by pip install --target; NULL-terminated, or NULL */
+	const char *isolation;		/* "full" or "landlock"; NULL: the policy's */
 };
 
 /* The socket listens when this returns. What *options points to must live as long as the server. */

@@ -17,7 +17,7 @@
 #define PACKAGES_MAX 32
 #define IDLE_MAX_MS (7.0 * 24 * 3600 * 1000)
 
-enum option_kind { O_SOCKET, O_POLICY, O_SESSIONS, O_IDLE, O_LOOSEN, O_UID, O_PACKAGES, O_QUIET, O_HELP };
+enum option_kind { O_SOCKET, O_POLICY, O_SESSIONS, O_IDLE, O_LOOSEN, O_ISOLATION, O_UID, O_PACKAGES, O_QUIET, O_HELP };
 
 static const struct option {
 	const char *name, *value;	/* value NULL: takes none */
@@ -31,6 +31,7 @@ static const struct option {
 	{ "idle-timeout", "TIME", O_IDLE, "close a session that nobody asks anything for so long, such as 30m" },
 	{ "allow-uid", "UID", O_UID, "let this user connect too; may be repeated" },
 	{ "allow-loosen", NULL, O_LOOSEN, "let clients ask for more than the policy grants" },
+	{ "isolation", "full|landlock", O_ISOLATION, "landlock: weaker, for hosts without user namespaces" },
 	{ "quiet", NULL, O_QUIET, "say nothing about where it listens" },
 	{ "help", NULL, O_HELP, "this text" },
 };
@@ -126,6 +127,7 @@ static int apply(struct serve_args *a, enum option_kind kind, char *value)
 	case O_SESSIONS: return take_sessions(a, value);
 	case O_IDLE: return take_time(value, &a->o.idle_ms);
 	case O_LOOSEN: a->o.allow_loosen = true; break;
+	case O_ISOLATION: a->o.isolation = value; break;
 	case O_UID: return add_uid(a, value);
 	case O_PACKAGES: return add_packages(a, value);
 	case O_QUIET: a->quiet = true; break;

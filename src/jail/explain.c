@@ -298,7 +298,28 @@ int explain_on(const struct host *h, const char *phase, int error, const char *d
 	return r;
 }
 
+/* Whether what is missing is something that a jail without namespaces does without. */
+static bool light_does_without(const char *id)
+{
+	static const char *const prefixes[] = {
+		"E_USERNS_", "E_NS_", "E_CHROOT", "E_PROC_MASKED", "E_PROC_SYS_READONLY", "E_MOUNT_SECCOMP", "E_MOUNT_LSM",
+		"E_MOUNT_LIMIT", "E_INITRAMFS", "E_FS_KERNEL",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (str_prefix(id, prefixes[i]))
+			return true;
+	return false;
+}
+
 int explain_phase(const char *phase, int error, const char *detail, struct sj_err *err)
 {
-	return explain_on(&host_real, phase, error < 0 ? -error : error, detail ? detail : "", err);
+	int r = explain_on(&host_real, phase, error < 0 ? -error : error, detail ? detail : "", err);
+	size_t len = err ? strlen(err->fix) : 0;
+
+	/* Offered, never chosen: it is weaker. */
+	if (err && light_does_without(err->id) && jail_light_possible(NULL) == 0)
+		snprintf(err->fix + len, sizeof(err->fix) - len, "%s--isolation landlock needs none of it, and is weaker: see smoljail(1)",
+			 len ? "; or " : "");
+	return r;
 }

@@ -22,8 +22,14 @@ int jail_light_possible(struct sj_err *err)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
 
-	if (abi < 0)
-		return explain_phase("landlock", errno, "", err);
+	int error = errno;
+
+	if (abi < 0) {
+		(void)explain_phase("landlock", error, "", err);
+		err_fix(err, "%s", error == EOPNOTSUPP ? "add landlock to the lsm= list of the kernel's command line, or use full isolation"
+						      : "boot Linux 6.12 or newer, or use full isolation");
+		return -error;
+	}
 	if (abi >= LIGHT_ABI_MIN)
 		return 0;
 	err_set(err, EOPNOTSUPP, SJ_EXIT_SETUP, "E_LANDLOCK_ABI", "isolation landlock needs version %d of Landlock", LIGHT_ABI_MIN);

@@ -154,8 +154,8 @@ static bool changes_nothing(const struct msg *m)
 static int make_policy(struct client *c, const struct msg *m, struct policy **ret, struct sj_err *err)
 {
 	const char *name = msg_string(m, "policy", NULL), *base = NULL;
-	struct policy_set sets[SERVE_PACKAGES_MAX];
-	size_t n = server_package_sets(c->server, sets);
+	struct policy_set sets[SERVE_PACKAGES_MAX + 1];
+	size_t n = msg_json(m, "packages") ? 0 : server_package_sets(c->server, sets);
 	_cleanup_json_ json_t *doc = NULL;
 	int r;
 
@@ -169,7 +169,10 @@ static int make_policy(struct client *c, const struct msg *m, struct policy **re
 	r = build_doc(m, name, &doc, err);
 	if (r < 0)
 		return r;
-	return policy_load_doc(doc, base, CLIENT_POLICY, sets, msg_json(m, "packages") ? 0 : n, ret, err);
+	/* A client that asks for full isolation gets it, or an error. */
+	if (!json_object_get(doc, "isolation"))
+		n += server_isolation_set(c->server, &sets[n]);
+	return policy_load_doc(doc, base, CLIENT_POLICY, sets, n, ret, err);
 }
 
 static int check_policy(struct client *c, const struct msg *m, const struct policy *p)

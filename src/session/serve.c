@@ -356,11 +356,18 @@ size_t server_package_sets(const struct server *sv, struct policy_set sets[SERVE
 	return n;
 }
 
+bool server_isolation_set(const struct server *sv, struct policy_set *ret)
+{
+	*ret = (struct policy_set){ .path = "isolation", .value = sv->opt.isolation, .flag = "--isolation" };
+	return sv->opt.isolation;
+}
+
 static int load_policy(struct server *sv, struct sj_err *err)
 {
-	struct policy_set sets[SERVE_PACKAGES_MAX];
+	struct policy_set sets[SERVE_PACKAGES_MAX + 1];
 	size_t n = server_package_sets(sv, sets);
 
+	n += server_isolation_set(sv, &sets[n]);
 	return policy_load(sv->opt.policy, sets, n, &sv->policy, err);
 }
 

@@ -338,6 +338,8 @@ struct server {
 size_t server_package_sets(const struct server *sv, struct policy_set sets[SERVE_PACKAGES_MAX]);
 /* epoll_wait() that spares short waits the sleep; sets sv->now (serve_wait.c). */
 int server_wait(struct server *sv, struct epoll_event events[SERVE_EVENTS], int timeout_ms);
+/* --isolation as one more; false: it was not given. */
+bool server_isolation_set(const struct server *sv, struct policy_set *ret);
 /* For good, this process and its children (serve_confine.c). */
 int serve_confine(const struct server *sv, struct sj_err *err);
 void server_end(struct server *sv);	/* close every session and stop */

@@ -184,6 +184,7 @@ struct serve_options {
 	const uint32_t *uids;		/* users beside our own that may connect */
 	size_t n_uids;
 	char *const *packages;		/* host folders; sessions get them all unless they name some */
+	const char *isolation;		/* NULL: the policy's */
 };
 
 struct server;
