@@ -302,12 +302,12 @@ int explain_on(const struct host *h, const char *phase, int error, const char *d
 static bool light_does_without(const char *id)
 {
 	static const char *const prefixes[] = {
-		"E_USERNS_", "E_NS_", "E_CHROOT", "E_PROC_MASKED", "E_PROC_SYS_READONLY", "E_MOUNT_SECCOMP", "E_MOUNT_LSM",
-		"E_MOUNT_LIMIT", "E_INITRAMFS", "E_FS_KERNEL",
+		"USERNS_", "NS_", "CHROOT", "PROC_MASKED", "PROC_SYS_READONLY", "MOUNT_SECCOMP", "MOUNT_LSM", "MOUNT_LIMIT",
+		"INITRAMFS", "FS_KERNEL",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
-		if (str_prefix(id, prefixes[i]))
+		if (strlen(id) > 2 && str_prefix(id + 2, prefixes[i]))
 			return true;
 	return false;
 }
