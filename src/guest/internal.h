@@ -31,6 +31,7 @@ struct guest {
 
 void guest_find_home(struct guest *g);
 const char *guest_root(void);	/* the folder that "/" of the root is; "" but in a jail without mounts */
+const char *guest_inside(const char *path);	/* what follows guest_root() in it; the whole of it where it does not begin so */
 const char *guest_path(char *buf, size_t len, const char *path);	/* a path of the root, as it is called here */
 
 /* ---- before untrusted code (receive.c) ------------------------------ */

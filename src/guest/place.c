@@ -36,6 +36,13 @@ const char *guest_root(void)
 	return root;
 }
 
+const char *guest_inside(const char *path)
+{
+	const char *root = guest_root();
+
+	return str_prefix(path, root) ? path + strlen(root) : path;
+}
+
 const char *guest_path(char *buf, size_t len, const char *path)
 {
 	snprintf(buf, len, "%s%s", guest_root(), path);

@@ -45,7 +45,7 @@ static const char *text_of(PyObject *str)
 
 static bool is_own(PyCodeObject *code)
 {
-	const char *file = text_of(code->co_filename);
+	const char *file = guest_inside(text_of(code->co_filename));
 
 	return !str_prefix(file, "<frozen ") && !str_prefix(file, GUEST_LIBRARY "/") && !str_prefix(file, GUEST_PACKAGES);
 }
@@ -172,6 +172,7 @@ static bool is_of_the_jail(const char *path)
 {
 	static const char *const own[] = { GUEST_WORK "/", "/dev/shm/", GUEST_PACKAGES, GUEST_PROJECT "/", GUEST_LIBRARY };
 
+	path = guest_inside(path);
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		if (str_prefix(path, own[i]))
 			return true;
@@ -313,9 +314,12 @@ static void let_go(PyObject *self)
 
 	if (!watch.busy && e->myerrno) {
 		watch.busy = true;
+		/* A collection meanwhile must not find an object without references; the original expects to be tracked. */
+		PyObject_GC_UnTrack(self);
 		PyErr_Fetch(&type, &value, &tb);
 		note_error(e, errno_of(e));
 		PyErr_Restore(type, value, tb);
+		PyObject_GC_Track(self);
 		watch.busy = false;
 	}
 	watch.original(self);

@@ -164,7 +164,7 @@ static int rank_of(const struct wire_python *l, const char *file)
 	char library[sizeof(l->library)];
 
 	snprintf(library, sizeof(library), "%.*s", (int)sizeof(library) - 1, l->library);
-	if (str_prefix(file, "<frozen ") || (library[0] && str_prefix(file, library)))
+	if (str_prefix(file, "<frozen ") || (library[0] && strstr(file, library)))
 		return 1;
 	return str_prefix(file, SESSION_PACKAGES) ? 2 : 3;
 }
