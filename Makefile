@@ -39,13 +39,15 @@ HARDEN = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-
 HARDEN_LD = -Wl,-z,relro,-z,now,-z,noexecstack
 # Sanitizer or coverage flags of the check-asan, cover and fuzz builds.
 SAN =
+# TEETH=1: for tests alone, a build that can be run without one defence at a time (src/base/teeth.c).
+TEETH =
 
 CFLAGS ?= -O2 -g
 # PIC throughout: the same objects go into the shared library and into
 # position-independent programs. Sections: the guest drops what it does not use.
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE= -Isrc -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections \
 	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(WERROR) $(HARDEN) $(SAN) \
-	-DSMOLJAIL_VERSION='"$(VERSION)"' -DSMOLJAIL_LIBDIR='"$(PREFIX)/lib/smoljail"' \
+	$(if $(TEETH),-DSMOLJAIL_TEETH) -DSMOLJAIL_VERSION='"$(VERSION)"' -DSMOLJAIL_LIBDIR='"$(PREFIX)/lib/smoljail"' \
 	-DSMOLJAIL_SHAREDIR='"$(PREFIX)/share/smoljail"' $(CFLAGS)
 ALL_LDFLAGS = $(HARDEN_LD) -Wl,--gc-sections -Wl,--build-id $(SAN) $(LDFLAGS)
 LIBS = -lseccomp -lnl-route-3 -lnl-3 -ljansson -lmd
@@ -68,7 +70,7 @@ PROBES = $(BUILD)/tests/probe $(patsubst tests/loaders/%.c,$(BUILD)/tests/%,$(wi
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
-.PHONY: all tests deps bench-deps fuzz-deps vm-deps quickstart check check-vm lint objects check-asan asan-tests cover fuzz fuzz-build fuzz-bins \
+.PHONY: all tests teeth deps bench-deps fuzz-deps vm-deps quickstart check check-vm lint objects check-asan asan-tests cover fuzz fuzz-build fuzz-bins \
 	bench install wheel clean help
 .DELETE_ON_ERROR:
 
@@ -170,7 +172,10 @@ $(BUILD)/.packages-stamp:
 	$(Q)$(PIP) --target $(BUILD)/test-packages numpy pandas && touch $@ || \
 		echo "no numpy and pandas: tests that need them will be skipped"
 
-check: all tests $(BUILD)/.packages-stamp ## run every test; closes with "N passed, N failed, N skipped"
+teeth: ## a build that can do without one defence at a time, for the suite selftest-teeth
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-teeth TEETH=1 all
+
+check: all tests teeth $(BUILD)/.packages-stamp ## run every test; closes with "N passed, N failed, N skipped"
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tools/run-tests
 
 check-vm: all tests ## only the tests in emulated machines (needs make vm-deps)
@@ -234,7 +239,7 @@ wheel: all ## Python package that carries the program and the root, in build/dis
 	$(Q)$(PYTHON) src/python/backend.py --bundle $(BUILD) --out $(BUILD)/dist
 
 clean: ## remove everything that was built
-	rm -rf $(BUILD) $(BUILD)-lint $(BUILD)-asan $(BUILD)-cover $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-teeth $(BUILD)-lint $(BUILD)-asan $(BUILD)-cover $(BUILD)-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'

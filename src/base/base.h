@@ -61,6 +61,18 @@ void err_fix(struct sj_err *err, const char *fmt, ...) _printf_(2, 3);
 /* Out of memory, always the same words; returns -ENOMEM. */
 int err_oom(struct sj_err *err);
 
+/* ---- defences that a test build can run without (teeth.c) ----------- */
+
+/*
+ * Is this one of those that SMOLJAIL_TEETH_OUT names? Only builds with TEETH=1 ask, to show
+ * that the checks of `smoljail selftest` fail then. Everywhere else the answer is compiled in.
+ */
+#ifdef SMOLJAIL_TEETH
+bool teeth_out(const char *defence);
+#else
+#define teeth_out(defence) false
+#endif
+
 /* ---- memory and strings (buf.c) ------------------------------------ */
 
 /* A byte buffer that never grows past max; fails with -ENOBUFS instead. */

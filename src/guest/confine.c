@@ -102,7 +102,7 @@ static void confine_unheard(const struct guest *g, const struct sock_fprog *prog
 /* All but 0, 1, 2 and the way to say "ready"; a session keeps its channel, which no program it starts inherits. */
 static void close_descriptors(bool session)
 {
-	unsigned int first = session ? WIRE_CHANNEL_FD + 1 : WIRE_SYNC_FD + 1;
+	unsigned int first = teeth_out("descriptors") ? ~0u : session ? WIRE_CHANNEL_FD + 1 : WIRE_SYNC_FD + 1;
 
 	if (close_range(first, ~0u, 0) < 0 || (close(WIRE_BOOT_FD) < 0 && errno != EBADF))
 		guest_fail("descriptors", errno);
@@ -118,7 +118,7 @@ void guest_confine(const struct guest *g)
 	};
 
 	close_descriptors(g->boot.head->mode == WIRE_MODE_SESSION);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (!teeth_out("no_new_privs") && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		guest_fail("no_new_privs", errno);
 	if (prog.len == 0)
 		say_ready();

@@ -68,13 +68,15 @@ static int confine(bool light)
 		.filter = (struct sock_filter *)(uintptr_t)insns,
 	};
 
+	if (teeth_out("init_filter"))
+		return 0;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0 ? -errno : 0;
 }
 
 /* Wipes the copy of the supervisor's arguments and environment, and writes a title for ps there. */
 static void scrub(const struct launch *l)
 {
-	if (l->scrub_len < sizeof(INIT_TITLE))
+	if (l->scrub_len < sizeof(INIT_TITLE) || teeth_out("scrub"))
 		return;
 	explicit_bzero(l->scrub, l->scrub_len);
 	memcpy(l->scrub, INIT_TITLE, sizeof(INIT_TITLE));
@@ -120,17 +122,24 @@ static int watch_children(void)
 	return signalfd(-1, &all, SFD_CLOEXEC);
 }
 
+/* Not in a build for tests that has no pid namespace: there it would be everything that the user runs. */
+static void kill_all(void)
+{
+	if (!teeth_out("pidns"))
+		(void)kill(-1, SIGKILL);
+}
+
 /*
  * When pid 1 exits the kernel kills all others. Without a pid namespace kill(-1) does, since its
  * Landlock domain reaches the jail's processes only (light.c), and wait() tells when all are gone.
  */
 _noreturn_ static void end(const struct init *init)
 {
-	(void)kill(-1, SIGKILL);
+	kill_all();
 	if (!init->light)
 		_exit(0);
 	while (syscall(SYS_wait4, -1, NULL, __WALL, NULL) > 0 || errno == EINTR)
-		(void)kill(-1, SIGKILL);
+		kill_all();
 	light_home_remove(&init->home);
 	_exit(0);
 }
@@ -184,7 +193,7 @@ void init_main(const struct launch *l, pid_t guest)
 	if (keep_descriptors(&init, l) == 0)
 		fds[1].fd = watch_children();
 	if (fds[1].fd < 0 || confine(init.light) < 0) {
-		(void)kill(-1, SIGKILL);
+		kill_all();
 		_exit(SJ_EXIT_SETUP);
 	}
 	reap(&init);

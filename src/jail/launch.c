@@ -118,8 +118,14 @@ static int clone_child(struct jail *j, int child_sock, struct sj_err *err)
 
 	if (j->spec.isolation == JAIL_LANDLOCK)
 		return fork_child(j, child_sock, err);
-	if (j->spec.net != JAIL_NET_HOST)
+	if (j->spec.net != JAIL_NET_HOST && !teeth_out("netns"))
 		args.flags |= CLONE_NEWNET;
+	if (teeth_out("pidns"))
+		args.flags &= ~(uint64_t)CLONE_NEWPID;
+	if (teeth_out("ipcns"))
+		args.flags &= ~(uint64_t)CLONE_NEWIPC;
+	if (teeth_out("utsns"))
+		args.flags &= ~(uint64_t)CLONE_NEWUTS;
 	if (cgroup >= 0) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;

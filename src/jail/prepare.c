@@ -135,6 +135,8 @@ int prepare_jail(struct jail *j, struct sj_err *err)
 
 	l->spec = &j->spec;
 	l->root = -1;
+	if (teeth_out("limits"))
+		j->spec.limits.memory = j->spec.limits.pids = 0;
 	find_scrub_area(l);
 	r = choose_landlock(j, err);
 	if (r < 0)

@@ -437,7 +437,9 @@ def _():
 
 @attack("kernel.filter")
 def _():
-    return status("Seccomp")
+    count = status("Seccomp_filters")
+    more = int(count) > int(GIVEN["filters"]) if count.isdigit() else status("Seccomp") == "2"
+    return "its own" if more else "none of its own", f"{count} filters, {GIVEN['filters']} outside"
 
 
 @attack("kernel.io_uring")
@@ -475,7 +477,7 @@ def _():
 
 @attack("kernel.ptrace")
 def _():
-    return each(attach=call("ptrace", 16, 1, 0, 0), seize=call("ptrace", 0x4206, 1, 0, 0), traceme=call("ptrace", 0, 0, 0, 0))
+    return each(attach=call("ptrace", 16, 1, 0, 0), seize=call("ptrace", 0x4206, 1, 0, 0))
 
 
 @attack("kernel.other_memory")
@@ -491,7 +493,9 @@ def _():
 
 @attack("kernel.personality")
 def _():
-    return each(read_exec=call("personality", 0x400000), no_random=call("personality", 0x40000))
+    got = each(read_exec=call("personality", 0x400000), no_random=call("personality", 0x40000))
+    raw("personality", 0)
+    return got
 
 
 @attack("kernel.listener")
@@ -531,16 +535,16 @@ def _():
 
 # ---- keys, locks, System V and POSIX objects ----------------------------------------------------
 
-@attack("key.make")
-def _():
-    return each(add=call("add_key", b"user", b"smoljail-selftest", b"x", 1, -3), request=call("request_key", b"user", b"smoljail-selftest", 0, -3),
-                join=call("keyctl", 1, 0, 0, 0, 0))
-
-
 @attack("key.canary")
 def _():
     buf = ctypes.create_string_buffer(64)
     return call("keyctl", 11, int(GIVEN["key"]), buf, 64, 0)
+
+
+@attack("key.make")
+def _():
+    return each(add=call("add_key", b"user", b"smoljail-selftest", b"x", 1, -3), request=call("request_key", b"user", b"smoljail-selftest", 0, -3),
+                join=call("keyctl", 1, 0, 0, 0, 0))
 
 
 @attack("ipc.sysv")

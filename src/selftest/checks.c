@@ -74,8 +74,8 @@ const struct check checks[] = {
 	{ "privs.no_new", JAIL_MAIN, P_ALWAYS, "set-uid programs give rights", WANT("1") },
 	{ "privs.no_new_unset", JAIL_MAIN, P_ALWAYS, "takes no_new_privs back", WANT("EINVAL") },
 	/* the kernel's odd corners */
-	{ "kernel.filter", JAIL_MAIN, P_FILTER, "runs without a filter", WANT("2") },
-	{ "kernel.init_filter", JAIL_WAIT, P_PIDS, "the jail's init runs without a filter", WANT("2") },
+	{ "kernel.filter", JAIL_MAIN, P_FILTER, "runs without a filter", WANT("its own") },
+	{ "kernel.init_filter", JAIL_WAIT, P_PIDS, "the jail's init runs without a filter", WANT("its own") },
 	{ "kernel.io_uring", JAIL_MAIN, P_FILTER, "io_uring, which passes by filters", WANT("ENOSYS") },
 	{ "kernel.bpf", JAIL_MAIN, P_FILTER, "bpf and perf_event_open", WANT("EPERM") },
 	{ "kernel.userfaultfd", JAIL_MAIN, P_FILTER, "userfaultfd", WANT("EPERM") },

@@ -136,10 +136,13 @@ struct outside {
 	char word[OUTSIDE_MAX];
 };
 
+long outside_filters(pid_t pid);	/* how many seccomp filters a process is under */
 bool outside_find(struct outside *o, pid_t launcher);
 /* The answer to a check of JAIL_WAIT, "" when there is none. */
 void outside_look(struct outside *o, const char *id, char *ret, size_t size);
 /* Processes whose environment holds the token, waiting up to `ms` for there to be none. */
 unsigned int outside_left(const char *token, unsigned int ms);
+/* Kills them: a jail that did not hold must not go on after the test. */
+void outside_end(const char *token);
 
 #endif

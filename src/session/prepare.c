@@ -177,6 +177,11 @@ static int env_build(struct prep *p, const struct policy *policy)
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(base_env); i++)
 		r = prep_env_put(p, base_env[i]);
+	for (char **e = environ; r == 0 && teeth_out("environment") && *e; e++)
+		r = prep_env_put(p, *e);
+	/* The guest, too, is asked to do without these two. */
+	if (r == 0 && (teeth_out("descriptors") || teeth_out("no_new_privs")))
+		r = env_pass(p, "SMOLJAIL_TEETH_OUT");
 	if (r == 0 && p->home)
 		r = light_env(p);
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(thread_env); i++) {

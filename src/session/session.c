@@ -253,7 +253,7 @@ static int attempt(const struct session_run *run, struct session_report *ret, st
 		.run = run, .policy = run->policy, .rep = ret, .io = SESSION_STDIO_INIT,
 		.handover = HANDOVER_INIT, .signal_fd = -1,
 		.denied = { .policy = run->policy, .rep = ret, .on_new = on_new_denial, .listener = -1, .trace = run->trace },
-		.budget = run->policy->limits.output ? run->policy->limits.output : UINT64_MAX,
+		.budget = run->policy->limits.output && !teeth_out("output") ? run->policy->limits.output : UINT64_MAX,
 		.started_at = io_now_us(),
 	};
 	int r;

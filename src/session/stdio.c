@@ -73,11 +73,24 @@ static int open_null(int *ret, int flags, struct sj_err *err)
 	return 0;
 }
 
+/* In builds for tests: the caller's own. */
+static int lend(int *ret, int caller, struct sj_err *err)
+{
+	int fd = fcntl(caller, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		return no_pipe(errno, err);
+	*ret = fd;
+	return 0;
+}
+
 static int open_in(struct session_stdio *io, int caller, struct sj_err *err)
 {
 	struct stat st;
 	int p[2], r = readable(caller, &st);
 
+	if (teeth_out("pipes"))
+		return lend(&io->inside[0], caller, err);
 	if (r < 0)
 		return no_pipe(-r, err);
 	if (r == 0)
@@ -102,6 +115,8 @@ static int open_out(struct relay *r, int *ret_inside, int caller, struct sj_err 
 {
 	int p[2], can = usable(caller, true), e;
 
+	if (teeth_out("pipes"))
+		return lend(ret_inside, caller, err);
 	if (can < 0)
 		return no_pipe(-can, err);
 	if (can == 0)
