@@ -14,14 +14,15 @@
 #define DATA(w) .data = (w)
 #define SHELL(w) .shell = (w)
 #define OPEN(w) .open = (w)
+#define LANDLOCK(w) .landlock = (w)
 
 const struct check checks[] = {
 	/* files and descriptors */
-	{ "file.read", JAIL_MAIN, P_FILES, "reads a file of the host by its path", WANT("ENOENT") },
-	{ "file.write", JAIL_MAIN, P_FILES, "writes a file of the host by its path", WANT("ENOENT") },
-	{ "file.climb", JAIL_MAIN, P_FILES, "climbs out by .., /proc/self/root and /proc/self/cwd", WANT("ENOENT") },
-	{ "file.secrets", JAIL_MAIN, P_FILES | P_SHIPPED, "reads /etc/shadow, /root, /home, /run, docker.sock", WANT("ENOENT") },
-	{ "file.readonly", JAIL_MAIN, P_FILES, "creates files in /, /usr, /etc, /dev", WANT("EROFS") },
+	{ "file.read", JAIL_MAIN, P_FILES, "reads a file of the host by its path", WANT("ENOENT"), LANDLOCK("EACCES") },
+	{ "file.write", JAIL_MAIN, P_FILES, "writes a file of the host by its path", WANT("ENOENT"), LANDLOCK("EACCES") },
+	{ "file.climb", JAIL_MAIN, P_FILES, "climbs out by .., /proc/self/root and /proc/self/cwd", WANT("ENOENT"), LANDLOCK("EACCES") },
+	{ "file.secrets", JAIL_MAIN, P_FILES | P_SHIPPED, "reads /etc/shadow, /root, /home, /run, docker.sock", WANT("ENOENT"), LANDLOCK("EACCES|ENOENT|EACCES ENOENT") },
+	{ "file.readonly", JAIL_MAIN, P_FILES, "creates files in /, /usr, /etc, /dev", WANT("EROFS"), LANDLOCK("EACCES") },
 	{ "file.handle", JAIL_MAIN, P_FILTER, "opens files by handle, around every path", WANT("EPERM") },
 	{ "file.cwd", JAIL_MAIN, P_FILES | P_SHIPPED, "working directory is the private folder", WANT("/work") },
 	{ "file.chroot", JAIL_MAIN, P_FILTER, "chroot", WANT("EPERM") },
@@ -29,8 +30,8 @@ const struct check checks[] = {
 	{ "fd.leak", JAIL_MAIN, P_ALWAYS, "descriptors beyond the three streams", WANT("0 1 2") },
 	{ "fd.climb", JAIL_MAIN, P_ALWAYS, "opens a host file relative to each descriptor", WANT("ENOTDIR") },
 	{ "fd.streams", JAIL_MAIN, P_ALWAYS, "streams are pipes, not the caller's files", WANT("pipe") },
-	{ "exe.self", JAIL_MAIN, P_FILES, "overwrites the running program", WANT("EROFS|ETXTBSY|EACCES") },
-	{ "exe.init", JAIL_MAIN, P_PIDS, "overwrites the program of the jail's init", WANT("ENOENT") },
+	{ "exe.self", JAIL_MAIN, P_FILES, "overwrites the running program", WANT("EROFS|ETXTBSY|EACCES"), LANDLOCK("EACCES") },
+	{ "exe.init", JAIL_MAIN, P_PIDS, "overwrites the program of the jail's init", WANT("ENOENT"), LANDLOCK("EACCES") },
 	/* mounts and devices */
 	{ "mount.flags", JAIL_MAIN, P_FILES | P_SHIPPED, "mounts that are not nosuid, nodev and read-only", WANT("good") },
 	{ "mount.noexec", JAIL_MAIN, P_FILES | P_SHIPPED, "writable mounts from which programs run", WANT("noexec"), OPEN(ALLOWED) },
@@ -41,17 +42,17 @@ const struct check checks[] = {
 	{ "mount.cgroup", JAIL_MAIN, P_FILES, "a mounted control group file system", WANT("none") },
 	{ "dev.nodes", JAIL_MAIN, P_FILES, "device nodes beyond the five harmless ones",
 	  WANT("fd full null random shm stderr stdin stdout urandom zero") },
-	{ "dev.change", JAIL_MAIN, P_FILES, "removes or renames /dev/null", WANT("EROFS") },
+	{ "dev.change", JAIL_MAIN, P_FILES, "removes or renames /dev/null", WANT("EROFS"), LANDLOCK("EACCES") },
 	{ "dev.mknod", JAIL_MAIN, P_FILTER, "makes device nodes", WANT("EPERM") },
 	/* /proc, /sys, control groups */
 	{ "proc.others", JAIL_MAIN, P_PIDS, "sees processes of the host", WANT("own") },
-	{ "proc.init", JAIL_MAIN, P_PIDS, "looks into the jail's init: environ, mem, root, fd", WANT("ENOENT") },
-	{ "proc.canary", JAIL_MAIN, P_PIDS, "looks into a process of the host", WANT("ENOENT") },
-	{ "proc.host_files", JAIL_MAIN, P_FILES, "kcore, kallsyms, keys, sysrq-trigger and their kin", WANT("ENOENT") },
-	{ "proc.sysctl", JAIL_MAIN, P_FILES, "writes core_pattern, modprobe, binfmt_misc, uevent_helper", WANT("ENOENT") },
-	{ "proc.sys_absent", JAIL_MAIN, P_FILES, "/sys and /proc/sys", WANT("ENOENT") },
+	{ "proc.init", JAIL_MAIN, P_PIDS, "looks into the jail's init: environ, mem, root, fd", WANT("ENOENT"), LANDLOCK("EACCES") },
+	{ "proc.canary", JAIL_MAIN, P_PIDS, "looks into a process of the host", WANT("ENOENT"), LANDLOCK("EACCES") },
+	{ "proc.host_files", JAIL_MAIN, P_FILES, "kcore, kallsyms, keys, sysrq-trigger and their kin", WANT("ENOENT"), LANDLOCK("EACCES|ENOENT|EACCES ENOENT") },
+	{ "proc.sysctl", JAIL_MAIN, P_FILES, "writes core_pattern, modprobe, binfmt_misc, uevent_helper", WANT("ENOENT"), LANDLOCK("EACCES|ENOENT|EACCES ENOENT") },
+	{ "proc.sys_absent", JAIL_MAIN, P_FILES, "/sys and /proc/sys", WANT("ENOENT"), LANDLOCK("EACCES|ENOENT|EACCES ENOENT") },
 	{ "cgroup.path", JAIL_MAIN, P_NAMES, "sees where its control group hangs", WANT("/") },
-	{ "cgroup.raise", JAIL_MAIN, P_FILES, "raises its limits, sets a release agent", WANT("ENOENT") },
+	{ "cgroup.raise", JAIL_MAIN, P_FILES, "raises its limits, sets a release agent", WANT("ENOENT"), LANDLOCK("EACCES|ENOENT|EACCES ENOENT") },
 	/* namespaces */
 	{ "ns.unshare", JAIL_MAIN, P_FILTER, "new namespaces by unshare, of each kind", WANT("EPERM") },
 	{ "ns.clone", JAIL_MAIN, P_FILTER, "new namespaces by clone, of each kind", WANT("EPERM") },
@@ -63,19 +64,19 @@ const struct check checks[] = {
 	{ "ns.separate", JAIL_WAIT, P_NAMES | P_SHIPPED, "shares a namespace with the host, seen from the host", WANT("none") },
 	{ "ns.nested_limit", JAIL_WAIT, P_NAMES, "limit of user namespaces inside, read from the host", WANT("0") },
 	/* rights */
-	{ "caps.sets", JAIL_MAIN, P_ALWAYS, "capabilities in any of the five sets", WANT("0") },
+	{ "caps.sets", JAIL_WAIT, P_ALWAYS, "capabilities in the effective, permitted, inheritable or ambient set", WANT("0") },
 	{ "caps.raise", JAIL_MAIN, P_ALWAYS, "raises CAP_SYS_ADMIN by capset", WANT("EPERM") },
-	{ "caps.bounding", JAIL_MAIN, P_ALWAYS, "capabilities in the bounding set", WANT("none") },
+	{ "caps.bounding", JAIL_MAIN, P_NAMES, "capabilities in the bounding set", WANT("none") },
 	{ "caps.securebits", JAIL_MAIN, P_ALWAYS, "bits that keep uid 0 powerless", WANT("EPERM"), OPEN("0xef") },
 	{ "ids.inside", JAIL_MAIN, P_NAMES, "the ids it has", WANT("1000 1000 1000 1000") },
 	{ "ids.root", JAIL_MAIN, P_ALWAYS, "becomes root", WANT("EPERM"), OPEN("EINVAL") },
 	{ "ids.groups", JAIL_MAIN, P_ALWAYS, "joins another group", WANT("EPERM") },
 	{ "ids.outside", JAIL_WAIT, P_ALWAYS, "runs as root on the host, or with its groups", WANT("not root") },
-	{ "privs.no_new", JAIL_MAIN, P_ALWAYS, "set-uid programs give rights", WANT("1") },
+	{ "privs.no_new", JAIL_WAIT, P_ALWAYS, "set-uid programs give rights", WANT("1") },
 	{ "privs.no_new_unset", JAIL_MAIN, P_ALWAYS, "takes no_new_privs back", WANT("EINVAL") },
 	/* the kernel's odd corners */
-	{ "kernel.filter", JAIL_MAIN, P_FILTER, "runs without a filter", WANT("its own") },
-	{ "kernel.init_filter", JAIL_WAIT, P_PIDS, "the jail's init runs without a filter", WANT("its own") },
+	{ "kernel.filter", JAIL_WAIT, P_FILTER, "runs without a filter", WANT("its own") },
+	{ "kernel.init_filter", JAIL_WAIT, P_PIDS, "the jail's init runs without a filter", WANT("its own"), LANDLOCK("its own") },
 	{ "kernel.io_uring", JAIL_MAIN, P_FILTER, "io_uring, which passes by filters", WANT("ENOSYS") },
 	{ "kernel.bpf", JAIL_MAIN, P_FILTER, "bpf and perf_event_open", WANT("EPERM") },
 	{ "kernel.userfaultfd", JAIL_MAIN, P_FILTER, "userfaultfd", WANT("EPERM") },
@@ -96,35 +97,35 @@ const struct check checks[] = {
 	/* keys, System V and POSIX objects */
 	{ "key.make", JAIL_MAIN, P_FILTER, "makes, asks for and joins kernel keyrings", WANT("EPERM") },
 	{ "key.canary", JAIL_MAIN, P_FILTER, "reads a key of the caller's session", WANT("EPERM") },
-	{ "ipc.sysv", JAIL_MAIN, P_IPC, "shared memory, queue and semaphore of the host (System V)", WANT("EPERM"), OPEN("ENOENT") },
-	{ "ipc.posix_queue", JAIL_MAIN, P_IPC, "message queue of the host (POSIX)", WANT("EPERM"), OPEN("ENOENT") },
-	{ "ipc.posix_shm", JAIL_MAIN, P_FILES, "shared memory of the host (POSIX)", WANT("ENOENT") },
+	{ "ipc.sysv", JAIL_MAIN, P_IPC, "shared memory, queue and semaphore of the host (System V)", WANT("EPERM"), OPEN("ENOENT"), LANDLOCK("EPERM") },
+	{ "ipc.posix_queue", JAIL_MAIN, P_IPC, "message queue of the host (POSIX)", WANT("EPERM"), OPEN("ENOENT"), LANDLOCK("EPERM") },
+	{ "ipc.posix_shm", JAIL_MAIN, P_FILES, "shared memory of the host (POSIX)", WANT("ENOENT"), LANDLOCK("EACCES") },
 	{ "ipc.lease", JAIL_MAIN, P_FILTER, "leases and notices on files of the root", WANT("EPERM"), OPEN("EACCES|EACCES EINVAL|EACCES ENOTDIR") },
 	{ "ipc.file_locks", JAIL_NOWHERE, P_ALWAYS, "locks and watches on files that two jails share",
 	  WANT("not promised: jails on one root, or with one folder, can signal to each other by them") },
 	/* signals and terminal */
-	{ "signal.canary", JAIL_MAIN, P_PIDS, "signals a process of the host", WANT("ESRCH") },
+	{ "signal.canary", JAIL_MAIN, P_PIDS, "signals a process of the host", WANT("ESRCH"), LANDLOCK("EPERM") },
 	{ "signal.init", JAIL_MAIN, P_LANDLOCK, "signals the jail's init", WANT("EPERM") },
 	{ "signal.all", JAIL_MAIN, P_PIDS, "signals every process it may", WANT("ESRCH") },
 	{ "tty.type", JAIL_MAIN, P_FILTER, "types into the caller's terminal (TIOCSTI, with high bits too)", WANT("EPERM") },
 	{ "tty.console", JAIL_MAIN, P_FILTER, "pastes into, takes over or reprograms a console", WANT("EPERM") },
-	{ "tty.open", JAIL_MAIN, P_FILES, "opens /dev/tty, ptmx, console", WANT("ENOENT") },
+	{ "tty.open", JAIL_MAIN, P_FILES, "opens /dev/tty, ptmx, console", WANT("ENOENT"), LANDLOCK("EACCES|ENOENT|EACCES ENOENT") },
 	{ "tty.session", JAIL_MAIN, P_PIDS, "belongs to the caller's session or terminal", WANT("session 1 terminal 0") },
 	/* programs */
-	{ "exec.written", JAIL_MAIN, P_FILES, "runs a program that it has written", WANT("EACCES"), STRICT("EPERM"), OPEN(ALLOWED) },
+	{ "exec.written", JAIL_MAIN, P_FILES, "runs a program that it has written", WANT("EACCES"), STRICT("EPERM"), OPEN(ALLOWED), LANDLOCK("EACCES|EPERM") },
 	{ "exec.map", JAIL_MAIN, P_FILES, "maps a written file executable, as a loader would", WANT("EPERM"), OPEN(ALLOWED) },
 	{ "exec.memory", JAIL_MAIN, P_FILTER, "runs a program from a memory file", WANT("EPERM"), OPEN(ALLOWED) },
 	{ "exec.at_empty_path", JAIL_MAIN, P_FILTER, "execveat without a path", WANT("EPERM"), OPEN(ALLOWED) },
 	/* network */
-	{ "net.families", JAIL_MAIN, P_FILTER, "socket families 0 to 46: those that can be made", WANT("1"), STRICT("none"), OPEN("1 2 10 16") },
+	{ "net.families", JAIL_MAIN, P_FILTER, "socket families 0 to 46: those that can be made", WANT("1"), STRICT("none"), OPEN("1 2 10 16"), LANDLOCK("none") },
 	{ "net.kernel_crypto", JAIL_MAIN, P_FILTER, "AF_ALG", WANT("EAFNOSUPPORT") },
 	{ "net.vsock", JAIL_MAIN, P_FILTER, "AF_VSOCK", WANT("EAFNOSUPPORT") },
 	{ "net.packet", JAIL_MAIN, P_FILTER | P_SHIPPED, "packet and raw sockets", WANT("EAFNOSUPPORT ENETUNREACH"), OPEN("EAFNOSUPPORT EPERM") },
 	{ "net.netfilter", JAIL_MAIN, P_FILTER, "the kernel's packet filter by netlink", WANT("EAFNOSUPPORT"), OPEN("EPERM") },
 	{ "net.outside", JAIL_MAIN, P_FILTER | P_SHIPPED, "the internet and cloud metadata, TCP and UDP", WANT("ENETUNREACH") },
 	{ "net.host_port", JAIL_MAIN, P_FILTER | P_SHIPPED, "a port of the host by 127.0.0.1, ::1 and ::ffff:127.0.0.1", WANT("ENETUNREACH"), OPEN("ECONNREFUSED") },
-	{ "net.abstract", JAIL_MAIN, P_NET | P_SHIPPED, "an abstract socket of the host", WANT("ECONNREFUSED"), STRICT("EPERM") },
-	{ "net.socket_file", JAIL_MAIN, P_FILES, "a unix socket of the host", WANT("ENOENT"), STRICT("EPERM") },
+	{ "net.abstract", JAIL_MAIN, P_NET | P_SHIPPED, "an abstract socket of the host", WANT("ECONNREFUSED"), STRICT("EPERM"), LANDLOCK("EACCES") },
+	{ "net.socket_file", JAIL_MAIN, P_FILES, "a unix socket of the host", WANT("ENOENT"), STRICT("EPERM"), LANDLOCK("EACCES") },
 	{ "net.interfaces", JAIL_MAIN, P_NET | P_SHIPPED, "network interfaces of the host", WANT("lo") },
 	{ "net.granted_socket", JAIL_NOWHERE, P_ALWAYS, "a unix socket in a folder that was mounted",
 	  WANT("not promised: who mounts a folder, read-only or not, grants the sockets in it") },
@@ -150,14 +151,14 @@ const struct check checks[] = {
 	/* what a process inherits, and what it leaves */
 	{ "env.clean", JAIL_MAIN, P_SHIPPED, "variables of the caller", WANT("clean") },
 	{ "env.secret", JAIL_MAIN, P_ALWAYS, "a secret of the caller in any environment or command line", WANT("absent") },
-	{ "env.init", JAIL_WAIT, P_PIDS, "the caller's command line in the jail's init", WANT("smoljail: init") },
-	{ "state.signals", JAIL_MAIN, P_ALWAYS, "ignored and blocked signals of the caller", WANT("ignored 0 blocked 0") },
-	{ "state.umask", JAIL_MAIN, P_ALWAYS, "the caller's umask", WANT("0022") },
-	{ "python.path", JAIL_MAIN, P_SHIPPED, "PYTHONPATH of the caller", WANT("own") },
+	{ "env.init", JAIL_WAIT, P_PIDS, "the caller's command line in the jail's init", WANT("smoljail: init"), LANDLOCK("smoljail: init") },
+	{ "state.signals", JAIL_WAIT, P_ALWAYS, "ignored and blocked signals of the caller", WANT("ignored 0 blocked 0") },
+	{ "state.umask", JAIL_WAIT, P_ALWAYS, "the caller's umask", WANT("22") },
+	{ "python.path", JAIL_MAIN, P_SHIPPED, "PYTHONPATH of the caller", WANT("absent") },
 	{ "python.startup", JAIL_MAIN, P_ALWAYS, "PYTHONSTARTUP and sitecustomize of the caller", WANT("none") },
 	{ "core.none", JAIL_CRASH, P_ALWAYS, "a crash leaves a core file on the host", WANT("signal") },
-	{ "process.orphan", JAIL_ORPHAN, P_PIDS, "a daemon outlives the run", WANT("none left"), STRICT("EPERM none left") },
-	{ "process.supervisor", JAIL_WAIT, P_PIDS, "the jail outlives a supervisor that is killed", WANT("none left") },
+	{ "process.orphan", JAIL_ORPHAN, P_PIDS, "a daemon outlives the run", WANT("none left"), STRICT("EPERM none left"), LANDLOCK("none left|EPERM none left") },
+	{ "process.supervisor", JAIL_WAIT, P_PIDS, "the jail outlives a supervisor that is killed", WANT("none left"), LANDLOCK("none left") },
 	/* the host afterwards */
 	{ "canary.file", JAIL_CANARIES, P_ALWAYS, "a file and a folder of the host", WANT("untouched") },
 	{ "canary.sockets", JAIL_CANARIES, P_ALWAYS, "a unix, an abstract and a TCP socket of the host", WANT("untouched") },
@@ -186,31 +187,44 @@ unsigned int isolation_provides(const char *word)
 	return 0;
 }
 
-const char *check_wanted(const struct check *c, const char *policy, const char **ret_why)
+/* NULL when the policy's column says nothing. */
+static const char *policy_wanted(const struct check *c, const char *policy, bool *ret_known)
 {
 	const struct {
 		const char *policy, *want;
 	} columns[] = {
 		{ "python-strict", c->strict }, { "python", NULL }, { "python-data", c->data }, { "shell", c->shell }, { "open", c->open },
 	};
-	const char *want = c->want;
-	bool known = false;
 
+	*ret_known = false;
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
 		if (strcmp(policy, columns[i].policy) != 0)
 			continue;
-		known = true;
-		if (columns[i].want)
-			want = columns[i].want;
+		*ret_known = true;
+		return columns[i].want;
 	}
+	return NULL;
+}
+
+const char *check_wanted(const struct check *c, const char *policy, const char *isolation, const char **ret_why)
+{
+	unsigned int missing = c->needs & ~isolation_provides(isolation) & ~(unsigned int)P_SHIPPED;
+	const char *here = strcmp(isolation, "landlock") == 0 ? c->landlock : NULL;
+	bool known;
+	const char *want = policy_wanted(c, policy, &known);
+
 	*ret_why = NULL;
 	if (c->jail == JAIL_NOWHERE)
 		*ret_why = c->want;
-	else if (strcmp(want, ALLOWED) == 0)
+	else if (missing && !here)
+		*ret_why = "not provided by this isolation";
+	else if (want && strcmp(want, ALLOWED) == 0)
 		*ret_why = "the policy allows it";
 	else if (!known && ((c->needs & P_SHIPPED) || c->strict || c->data || c->shell || c->open))
 		*ret_why = "the outcome depends on the policy, and this one is not shipped";
-	return *ret_why ? NULL : want;
+	if (*ret_why)
+		return NULL;
+	return here ? here : want ? want : c->want;
 }
 
 bool check_passes(const char *want, const char *got)

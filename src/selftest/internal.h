@@ -38,6 +38,7 @@ enum jail_kind {
 	JAIL_X32,
 	JAIL_LDT,
 	JAIL_WAIT,	/* waits to be looked at from outside, and dies with its supervisor */
+	JAIL_SWEEP,	/* nothing is tried: a launch removes what killed supervisors have left of control groups */
 	JAIL_KINDS,
 	JAIL_CANARIES,	/* no jail: what the host looks like afterwards */
 	JAIL_NOWHERE,	/* nothing is tried: want says why */
@@ -45,23 +46,26 @@ enum jail_kind {
 
 #define ALLOWED "+"	/* the policy grants it: nothing to refuse */
 
-/* Outcomes that pass, separated by "|". A policy's column counts where it is set, else `want`. */
+/*
+ * Outcomes that pass, separated by "|". The isolation's column counts where it is set, else the policy's, else `want`.
+ */
 struct check {
 	const char *id;
 	enum jail_kind jail;
 	unsigned int needs;	/* enum provides */
 	const char *what;
 	const char *want, *strict, *data, *shell, *open;
+	const char *landlock;	/* under that isolation, whatever it lacks */
 };
 
 extern const struct check checks[];
 extern const size_t n_checks;
 
-/* What passes for this check under a policy. *ret_why is set instead when the check is to be skipped. */
-const char *check_wanted(const struct check *c, const char *policy, const char **ret_why);
+/* What passes for this check. *ret_why is set instead when the check is to be skipped. */
+const char *check_wanted(const struct check *c, const char *policy, const char *isolation, const char **ret_why);
 bool check_passes(const char *want, const char *got);
 bool check_chosen(const struct check *c, const char *only);
-/* Bits of enum provides; 0 with *ret false when the word is unknown. */
+/* Bits of enum provides, 0 when the word is unknown. */
 unsigned int isolation_provides(const char *word);
 
 /* ---- canaries (canary.c, canary_ipc.c) ---------------------------------- */
@@ -136,10 +140,9 @@ struct outside {
 	char word[OUTSIDE_MAX];
 };
 
-long outside_filters(pid_t pid);	/* how many seccomp filters a process is under */
 bool outside_find(struct outside *o, pid_t launcher);
 /* The answer to a check of JAIL_WAIT, "" when there is none. */
-void outside_look(struct outside *o, const char *id, char *ret, size_t size);
+void outside_look(const struct outside *o, const char *id, char *ret, size_t size);
 /* Processes whose environment holds the token, waiting up to `ms` for there to be none. */
 unsigned int outside_left(const char *token, unsigned int ms);
 /* Kills them: a jail that did not hold must not go on after the test. */

@@ -172,7 +172,7 @@ static void command_line(const struct outside *o, char *ret, size_t size)
 }
 
 /* Before Linux 5.9 only whether there are any. */
-long outside_filters(pid_t pid)
+static long count_filters(pid_t pid)
 {
 	char value[24] = "";
 
@@ -181,19 +181,81 @@ long outside_filters(pid_t pid)
 	return field(pid, "Seccomp", value, sizeof(value)) && value[0] == '2';
 }
 
-void outside_look(struct outside *o, const char *id, char *ret, size_t size)
+/* A hexadecimal or octal field without its leading zeros. */
+static void number(const struct outside *o, const char *name, char *ret, size_t size)
+{
+	char value[40] = "unreadable";
+	size_t zeros;
+
+	(void)field(o->guest, name, value, sizeof(value));
+	zeros = strspn(value, "0");
+	snprintf(ret, size, "%s", value[zeros] ? value + zeros : "0");
+}
+
+static void capabilities(const struct outside *o, char *ret, size_t size)
+{
+	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapAmb" };
+	char value[40];
+
+	snprintf(ret, size, "0");
+	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+		number(o, sets[i], value, sizeof(value));
+		if (strcmp(value, "0") != 0)
+			snprintf(ret, size, "%s %s", sets[i], value);
+	}
+}
+
+/* Python itself ignores two. */
+static void signals(const struct outside *o, char *ret, size_t size)
+{
+	const unsigned long python = 1ul << (SIGPIPE - 1) | 1ul << (SIGXFSZ - 1);
+	char ignored[40], blocked[40];
+
+	number(o, "SigIgn", ignored, sizeof(ignored));
+	number(o, "SigBlk", blocked, sizeof(blocked));
+	snprintf(ret, size, "ignored %lx blocked %s", strtoul(ignored, NULL, 16) & ~python, blocked);
+}
+
+static void filters(pid_t pid, char *ret, size_t size)
+{
+	snprintf(ret, size, "%s", count_filters(pid) > count_filters(getpid()) ? "its own" : "none of its own");
+}
+
+static void init_filter(const struct outside *o, char *ret, size_t size)
+{
+	filters(o->init, ret, size);
+}
+
+static void guest_filter(const struct outside *o, char *ret, size_t size)
+{
+	filters(o->guest, ret, size);
+}
+
+static void no_new_privs(const struct outside *o, char *ret, size_t size)
+{
+	number(o, "NoNewPrivs", ret, size);
+}
+
+static void file_mask(const struct outside *o, char *ret, size_t size)
+{
+	number(o, "Umask", ret, size);
+}
+
+static const struct {
+	const char *id;
+	void (*look)(const struct outside *o, char *ret, size_t size);
+} looks[] = {
+	{ "ns.separate", shared_namespaces }, { "ns.nested_limit", nested_limit }, { "ids.outside", host_ids },
+	{ "caps.sets", capabilities }, { "privs.no_new", no_new_privs }, { "kernel.filter", guest_filter },
+	{ "kernel.init_filter", init_filter }, { "env.init", command_line }, { "state.signals", signals }, { "state.umask", file_mask },
+};
+
+void outside_look(const struct outside *o, const char *id, char *ret, size_t size)
 {
 	ret[0] = '\0';
-	if (strcmp(id, "ns.separate") == 0)
-		shared_namespaces(o, ret, size);
-	else if (strcmp(id, "ns.nested_limit") == 0)
-		nested_limit(o, ret, size);
-	else if (strcmp(id, "ids.outside") == 0)
-		host_ids(o, ret, size);
-	else if (strcmp(id, "kernel.init_filter") == 0)
-		snprintf(ret, size, "%s", outside_filters(o->init) > outside_filters(getpid()) ? "its own" : "none of its own");
-	else if (strcmp(id, "env.init") == 0)
-		command_line(o, ret, size);
+	for (size_t i = 0; i < ARRAY_LEN(looks); i++)
+		if (strcmp(looks[i].id, id) == 0)
+			looks[i].look(o, ret, size);
 }
 
 /* ---- what is left ------------------------------------------------------------------ */

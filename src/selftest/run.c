@@ -44,6 +44,7 @@ static const struct {
 	[JAIL_FOREIGN] = { "foreign", { { NULL } } },
 	[JAIL_X32] = { "x32", { { NULL } } },
 	[JAIL_LDT] = { "ldt", { { NULL } } },
+	[JAIL_SWEEP] = { "sweep", { { NULL } } },
 	[JAIL_WAIT] = { "wait", { { NULL } } },
 };
 
@@ -135,8 +136,7 @@ static int build_args(const struct jail_run *r, const struct canaries *c, char *
 		push_arg(ret, "abstract=%s", c->abstract) < 0 || push_arg(ret, "queue=%s", c->queue + (c->queue[0] == '/')) < 0 ||
 		push_arg(ret, "shm=%s", c->shm + (c->shm[0] == '/')) < 0 || push_arg(ret, "secret=%s", turned) < 0 ||
 		push_arg(ret, "pid=%d", (int)c->pid) < 0 || push_arg(ret, "key=%d", (int)c->key) < 0 ||
-		push_arg(ret, "sysv=%d", c->sysv_key) < 0 || push_arg(ret, "port=%u", c->port) < 0 ||
-		push_arg(ret, "filters=%ld", outside_filters(getpid())) < 0 ? -ENOMEM : 0;
+		push_arg(ret, "sysv=%d", c->sysv_key) < 0 || push_arg(ret, "port=%u", c->port) < 0 ? -ENOMEM : 0;
 }
 
 static int build(const struct jail_run *r, const struct canaries *c, const char *isolation, struct sj_run **ret, struct sj_err *err)

@@ -26,22 +26,19 @@
 struct policy_test {
 	const struct sj_selftest *options;
 	const char *policy, *isolation;
-	unsigned int provides;
 	struct canaries *canaries;
 	struct jail_run runs[JAIL_KINDS];
 	bool used[JAIL_KINDS];
 	struct outside outside;
-	char looked[16][OUTSIDE_MAX];	/* answers of JAIL_WAIT, in the table's order */
+	char looked[24][OUTSIDE_MAX];	/* answers of JAIL_WAIT, in the table's order */
 	unsigned int left[JAIL_KINDS];
 };
 
 static const char *skip_reason(const struct policy_test *t, const struct check *c)
 {
-	const char *why = NULL;
+	const char *why;
 
-	(void)check_wanted(c, t->policy, &why);
-	if (!why && (c->needs & ~t->provides & ~(unsigned int)P_SHIPPED))
-		return "not provided by this isolation";
+	(void)check_wanted(c, t->policy, t->isolation, &why);
 	return why;
 }
 
@@ -214,9 +211,22 @@ static void judge(const struct policy_test *t, const struct check *c, struct ver
 	case JAIL_LDT:
 		judge_ending(t, c, v);
 		break;
+	case JAIL_SWEEP:
 	case JAIL_KINDS:
 	case JAIL_NOWHERE:
 		break;
+	}
+}
+
+/* Not every policy goes with every isolation; one that was asked for by name is an error instead. */
+static void tell_unfit(const struct policy_test *t, sj_selftest_fn *fn, void *arg)
+{
+	for (size_t i = 0; i < n_checks; i++) {
+		struct sj_check told = { .policy = t->policy, .id = checks[i].id, .what = checks[i].what, .state = SJ_CHECK_SKIP,
+					 .got = "no answer", .why = "the policy does not go with this isolation" };
+
+		if (check_chosen(&checks[i], t->options->only))
+			fn(arg, &told);
 	}
 }
 
@@ -232,7 +242,7 @@ static size_t tell(struct policy_test *t, sj_selftest_fn *fn, void *arg)
 		if (!check_chosen(c, t->options->only))
 			continue;
 		if (!v.skip) {
-			told.want = check_wanted(c, t->policy, &v.skip);
+			told.want = check_wanted(c, t->policy, t->isolation, &v.skip);
 			judge(t, c, &v);
 		}
 		if (v.skip)
@@ -249,14 +259,31 @@ static size_t tell(struct policy_test *t, sj_selftest_fn *fn, void *arg)
 
 static int test_policy(struct policy_test *t, sj_selftest_fn *fn, void *arg, size_t *failed, struct sj_err *err)
 {
+	bool named = t->options->policies;
 	int e = run_all(t, err);
 
-	if (e == 0)
+	if (e == 0) {
 		*failed += tell(t, fn, arg);
+	} else if (!named && err->exit == SJ_EXIT_USAGE) {
+		tell_unfit(t, fn, arg);
+		e = 0;
+	}
+	sweep(t);
 	for (int k = 0; k < JAIL_KINDS; k++)
 		if (t->used[k])
 			run_clear(&t->runs[k]);
 	return e;
+}
+
+/* A supervisor that was killed has left its control group, if it had one; the next launch takes it away. */
+static void sweep(struct policy_test *t)
+{
+	struct sj_err ignored = { 0 };
+
+	if (!t->used[JAIL_WAIT])
+		return;
+	if (start(t, JAIL_SWEEP, &ignored) == 0)
+		run_collect(&t->runs[JAIL_SWEEP]);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -297,7 +324,6 @@ int selftest_run(const struct sj_selftest *options, sj_selftest_fn *fn, void *ar
 		if (!one.policy)
 			break;
 		one.canaries = canaries;
-		one.provides = isolation_provides(t.isolation);
 		r = test_policy(&one, fn, arg, &failed, &own);
 	}
 	canaries = canary_remove(canaries);
