@@ -257,6 +257,17 @@ static size_t tell(struct policy_test *t, sj_selftest_fn *fn, void *arg)
 	return failed;
 }
 
+/* A supervisor that was killed has left its control group, if it had one; the next launch takes it away. */
+static void sweep(struct policy_test *t)
+{
+	struct sj_err ignored = { 0 };
+
+	if (!t->used[JAIL_WAIT])
+		return;
+	if (start(t, JAIL_SWEEP, &ignored) == 0)
+		run_collect(&t->runs[JAIL_SWEEP]);
+}
+
 static int test_policy(struct policy_test *t, sj_selftest_fn *fn, void *arg, size_t *failed, struct sj_err *err)
 {
 	bool named = t->options->policies;
@@ -273,17 +284,6 @@ static int test_policy(struct policy_test *t, sj_selftest_fn *fn, void *arg, siz
 		if (t->used[k])
 			run_clear(&t->runs[k]);
 	return e;
-}
-
-/* A supervisor that was killed has left its control group, if it had one; the next launch takes it away. */
-static void sweep(struct policy_test *t)
-{
-	struct sj_err ignored = { 0 };
-
-	if (!t->used[JAIL_WAIT])
-		return;
-	if (start(t, JAIL_SWEEP, &ignored) == 0)
-		run_collect(&t->runs[JAIL_SWEEP]);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
