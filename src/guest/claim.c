@@ -163,8 +163,10 @@ static PyObject *note_end(PyObject *self, PyObject *Py_UNUSED(args))
 	Py_XINCREF(tb);
 	note_type(w, type);
 	note_frames(w, tb);
-	if (value)
+	if (value) {
 		note_value(w, type, value);
+		guest_note_last(value);
+	}
 	w->claim->outcome = WIRE_OUTCOME_EXCEPTION;
 	Py_DECREF(type);
 	Py_XDECREF(value);

@@ -96,8 +96,10 @@ int guest_add_builtins(void);
 int guest_watch_end(const struct guest *g, const char *main_file);
 /* Note failed operations there from now on. */
 void guest_watch_refusals(struct wire_notes *notes);
-/* str as UTF-8, cut between characters to at most size - 1 bytes; anything else leaves `to` alone. */
 struct _object;			/* PyObject */
+/* The exception that ends the program, which has a place there whatever came before. */
+void guest_note_last(struct _object *exception);
+/* str as UTF-8, cut between characters to at most size - 1 bytes; anything else leaves `to` alone. */
 void guest_copy_text(char *to, size_t size, struct _object *text);
 
 #endif

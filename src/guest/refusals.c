@@ -19,11 +19,13 @@
 
 #define FRAMES_MAX 200		/* looked at, of a traceback or of a stack */
 #define CALL_BACK_MAX 400	/* bytes of code looked at before a call, for what it calls */
-#define NAMES_MAX 4		/* of types below OSError, one below the other */
+#define SAME_LOOKED_AT 4	/* errors of one path whose calls are told apart */
+#define TYPES_MAX 4		/* of types below OSError, one below the other */
 
 static struct {
 	struct wire_notes *notes;
 	destructor original;
+	const PyObject *last;	/* the error that ended the program: noted already */
 	bool busy;		/* noting runs Python's own code, which may drop OSErrors too */
 } watch;
 
@@ -210,52 +212,79 @@ static PyObject *path_of(PyObject *name, const char **ret)
 
 /* ---- noting ------------------------------------------------------------------ */
 
-/* False: it is there already and is counted, or there is no room. Other processes of the program write here too. */
-static bool is_new(long error, const char *path)
+static uint32_t noted(void)
 {
-	struct wire_notes *notes = watch.notes;
-	uint32_t n = __atomic_load_n(&notes->n, __ATOMIC_ACQUIRE), alike = 0;
+	uint32_t n = __atomic_load_n(&watch.notes->n, __ATOMIC_ACQUIRE);
 
-	for (uint32_t i = 0; i < n && i < WIRE_NOTES_MAX; i++) {
-		struct wire_note *note = &notes->list[i];
+	return n < WIRE_NOTES_MAX ? n : WIRE_NOTES_MAX;
+}
 
-		if (note->error != error)
-			continue;
-		/* A longer path was cut to one byte less than the field. */
-		if (strncmp(note->path, path, sizeof(note->path) - 1) == 0) {
+static bool is_same(const struct wire_note *note, long error, const char *path)
+{
+	/* A longer path was cut to one byte less than the field. */
+	return note->error == error && strncmp(note->path, path, sizeof(note->path) - 1) == 0;
+}
+
+/* True: it is there, and has been often enough for every call that may be made with this path to be there too. */
+static bool is_known(long error, const char *path)
+{
+	for (uint32_t i = 0, n = noted(); i < n; i++) {
+		struct wire_note *note = &watch.notes->list[i];
+
+		if (is_same(note, error, path) && note->count >= SAME_LOOKED_AT) {
 			__atomic_fetch_add(&note->count, 1, __ATOMIC_RELAXED);
-			return false;
+			return true;
 		}
-		alike++;
 	}
-	if (n < WIRE_NOTES_MAX && alike < WIRE_NOTES_PER_ERROR)
-		return true;
-	__atomic_fetch_add(&notes->lost, 1, __ATOMIC_RELAXED);
 	return false;
+}
+
+/* One place is kept for the error that ends the program. */
+static bool has_room(long error, bool ends)
+{
+	uint32_t n = noted(), alike = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		alike += watch.notes->list[i].error == error;
+	return ends || (n < WIRE_NOTES_MAX - 1 && alike < WIRE_NOTES_PER_ERROR);
+}
+
+/* Other processes of the program write here too. */
+static void publish(const struct wire_note *note)
+{
+	struct wire_note *list = watch.notes->list;
+	uint32_t slot;
+
+	for (uint32_t i = 0, n = noted(); i < n; i++)
+		if (is_same(&list[i], note->error, note->path) && list[i].writes == note->writes &&
+		    strcmp(list[i].call, note->call) == 0) {
+			__atomic_fetch_add(&list[i].count, 1, __ATOMIC_RELAXED);
+			return;
+		}
+	slot = __atomic_fetch_add(&watch.notes->n, 1, __ATOMIC_ACQ_REL);
+	if (slot >= WIRE_NOTES_MAX)
+		return;
+	list[slot] = *note;
+	__atomic_store_n(&list[slot].whole, 1, __ATOMIC_RELEASE);
 }
 
 static void write_note(long error, const char *path, const struct path_of_error *p)
 {
 	struct place where = p->own.code ? p->own : p->last;
-	uint32_t slot = __atomic_fetch_add(&watch.notes->n, 1, __ATOMIC_ACQ_REL);
-	struct wire_note *note;
+	struct wire_note note = { .error = (int32_t)error, .count = 1 };
 
-	if (slot >= WIRE_NOTES_MAX)
-		return;
-	note = &watch.notes->list[slot];
-	*note = (struct wire_note){ .error = (int32_t)error, .count = 1 };
-	snprintf(note->path, sizeof(note->path), "%s", path);
+	snprintf(note.path, sizeof(note.path), "%s", path);
 	if (where.code) {
-		note->line = PyCode_Addr2Line(where.code, where.at);
-		guest_copy_text(note->file, sizeof(note->file), where.code->co_filename);
-		guest_copy_text(note->function, sizeof(note->function), where.code->co_qualname);
+		note.line = PyCode_Addr2Line(where.code, where.at);
+		guest_copy_text(note.file, sizeof(note.file), where.code->co_filename);
+		guest_copy_text(note.function, sizeof(note.function), where.code->co_qualname);
 	}
 	if (p->last.code)
-		note_call(note, p->last);
+		note_call(&note, p->last);
 	/* Raised rather than called there: by a function of a library, whose name says as much. */
-	if (p->last.code && !note->call[0] && !is_own(p->last.code))
-		guest_copy_text(note->call, sizeof(note->call), p->last.code->co_name);
-	__atomic_store_n(&note->whole, 1, __ATOMIC_RELEASE);
+	if (p->last.code && !note.call[0] && !is_own(p->last.code))
+		guest_copy_text(note.call, sizeof(note.call), p->last.code->co_name);
+	publish(&note);
 }
 
 /* Descriptors that do not wait say EAGAIN all day long; it tells something where a process was to be started. */
@@ -276,7 +305,7 @@ static bool is_routine(long error, const struct path_of_error *p, bool own_in_tr
 	return error == EAGAIN ? !starts_processes(p->last.code) : error == ENOENT && !own_in_traceback && !p->by_caller;
 }
 
-static void note_error(const PyOSErrorObject *e, long error)
+static void note_error(const PyOSErrorObject *e, long error, bool ends)
 {
 	PyTracebackObject *tb = (PyTracebackObject *)e->traceback;
 	struct path_of_error p = { .by_caller = false };
@@ -284,7 +313,7 @@ static void note_error(const PyOSErrorObject *e, long error)
 	PyObject *kept = path_of(e->filename, &path);
 	bool own;
 
-	if (is_telling(error, path) && is_new(error, path)) {
+	if (is_telling(error, path) && !is_known(error, path) && has_room(error, ends)) {
 		walk_traceback(tb, &p);
 		own = p.own.code;
 		if (!own && tb)
@@ -312,17 +341,29 @@ static void let_go(PyObject *self)
 	const PyOSErrorObject *e = (const PyOSErrorObject *)self;
 	PyObject *type, *value, *tb;
 
-	if (!watch.busy && e->myerrno) {
+	if (!watch.busy && e->myerrno && self != watch.last) {
 		watch.busy = true;
 		/* A collection meanwhile must not find an object without references; the original expects to be tracked. */
 		PyObject_GC_UnTrack(self);
 		PyErr_Fetch(&type, &value, &tb);
-		note_error(e, errno_of(e));
+		note_error(e, errno_of(e), false);
 		PyErr_Restore(type, value, tb);
 		PyObject_GC_Track(self);
 		watch.busy = false;
 	}
 	watch.original(self);
+}
+
+void guest_note_last(PyObject *exception)
+{
+	const PyOSErrorObject *e = (const PyOSErrorObject *)exception;
+
+	if (!watch.notes || watch.busy || !PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_OSError))
+		return;
+	watch.last = exception;
+	watch.busy = true;
+	note_error(e, errno_of(e), true);
+	watch.busy = false;
 }
 
 /* ---- registration ---------------------------------------------------------------- */
@@ -332,7 +373,7 @@ static void replace(PyTypeObject *type, int depth)
 {
 	PyObject *below;
 
-	if (type->tp_dealloc != watch.original || depth > NAMES_MAX)
+	if (type->tp_dealloc != watch.original || depth > TYPES_MAX)
 		return;
 	type->tp_dealloc = let_go;
 	below = PyObject_CallMethod((PyObject *)type, "__subclasses__", NULL);

@@ -137,9 +137,9 @@ static uint64_t wall_deadline(const struct session *s)
 }
 
 /* When ppoll() has to return even if nothing happens. */
-static uint64_t next_deadline(const struct session *s)
+static uint64_t next_deadline(const struct session *s, uint64_t now)
 {
-	uint64_t at = NEVER;
+	uint64_t at = NEVER, drained = (s->exited_at ? s->exited_at : s->killed_at) + SESSION_DRAIN_MS * 1000u;
 
 	if (!s->ready)
 		earlier(&at, s->started_at + SESSION_SETUP_MS * 1000u);
@@ -149,8 +149,9 @@ static uint64_t next_deadline(const struct session *s)
 	}
 	if (s->kill_at)
 		earlier(&at, s->kill_at);
-	if (s->exited_at || s->killed_at)
-		earlier(&at, (s->exited_at ? s->exited_at : s->killed_at) + SESSION_DRAIN_MS * 1000u);
+	/* Once it is over, what is still waited for is a reader of the output, however long that takes. */
+	if ((s->exited_at || s->killed_at) && drained > now)
+		earlier(&at, drained);
 	if (s->stop != STOP_NONE && relay_wants_dst(&s->io.out))
 		earlier(&at, s->io.out.moved_at + SESSION_STUCK_MS * 1000u);
 	if (s->stop != STOP_NONE && relay_wants_dst(&s->io.err))
@@ -467,7 +468,7 @@ int loop_run(struct session *s, struct sj_err *err)
 
 	while (!finished(s, now)) {
 		want_all(s, p, now);
-		r = wait_for_events(p, next_deadline(s), now);
+		r = wait_for_events(p, next_deadline(s, now), now);
 		if (r < 0 && s->ready)
 			return 0; /* no exit status is known: the verdict says "lost" */
 		if (r < 0)

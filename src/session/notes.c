@@ -5,6 +5,7 @@
  * Trusts: the policy, and the kernel's counters; a note is a claim, and says so in the report
  * Never: takes a note for more than a reason to look
  */
+#include <ctype.h>
 #include <netdb.h>
 #include <string.h>
 
@@ -214,6 +215,21 @@ static const struct kind *kind_of(int error)
 
 /* ---- from a note to an entry --------------------------------------------------- */
 
+/* A name as the interpreter would write it there; anything else is nobody's call. */
+static void copy_name(const char *from, char *ret, size_t len)
+{
+	size_t n = strnlen(from, len);
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (!isascii((unsigned char)from[i]) || (!isalnum((unsigned char)from[i]) && from[i] != '_'))
+			return;
+	if (n < len) {
+		memcpy(ret, from, n);
+		ret[n] = '\0';
+	}
+}
+
 /* Once: what is written to it afterwards is not looked at. */
 static void copy_note(const struct wire_note *from, struct wire_note *ret)
 {
@@ -222,7 +238,7 @@ static void copy_note(const struct wire_note *from, struct wire_note *ret)
 	memcpy(&raw, from, sizeof(raw));
 	*ret = (struct wire_note){ .error = raw.error, .count = raw.count ? raw.count : 1, .line = raw.line, .writes = raw.writes };
 	text_clean(raw.path, sizeof(raw.path), ret->path, sizeof(ret->path), true);
-	text_clean(raw.call, sizeof(raw.call), ret->call, sizeof(ret->call), true);
+	copy_name(raw.call, ret->call, sizeof(ret->call));
 	text_clean(raw.file, sizeof(raw.file), ret->file, sizeof(ret->file), true);
 	text_clean(raw.function, sizeof(raw.function), ret->function, sizeof(ret->function), true);
 }

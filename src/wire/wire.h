@@ -119,7 +119,6 @@ struct wire_note {
 
 struct wire_notes {
 	uint32_t n;			/* entries begun */
-	uint32_t lost;			/* operations for which there was no entry left */
 	struct wire_note list[WIRE_NOTES_MAX];
 };
 
