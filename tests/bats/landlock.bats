@@ -537,3 +537,11 @@ print(subprocess.run("echo $((6*7)); ls $HOME | wc -l", shell=True, capture_outp
 	SMOLJAIL=$SMOLJAIL python3 client.py "$BATS_TEST_DIRNAME/../../src/python" >out.txt
 	is "$(cat out.txt)" "$(printf 'landlock 41 42\nexit 2\nFalse')"
 }
+
+@test "selftest: what this isolation promises holds" {
+	status=0
+	"$SMOLJAIL" selftest --isolation landlock --policy python >out.txt 2>err.txt || status=$?
+	is "$status" 0
+	lacks "$(cat out.txt)" FAIL
+	grep -q 'PASS *process.supervisor ' out.txt
+}
