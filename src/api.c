@@ -26,7 +26,7 @@ struct sj_run {
 	size_t code_len;
 	char **args;
 	int stdio[3];
-	bool traced, learns;
+	bool traced, learns, confine;
 	sj_denied_fn *on_denied;
 	void *on_denied_arg;
 };
@@ -206,6 +206,11 @@ void sj_run_stdio(struct sj_run *run, int in, int out, int err)
 	run->stdio[2] = err;
 }
 
+void sj_run_confine(struct sj_run *run)
+{
+	run->confine = true;
+}
+
 /* ---- running ------------------------------------------------------------------------ */
 
 static int load_policy(const struct sj_run *run, struct policy **ret, struct sj_err *err)
@@ -255,6 +260,7 @@ static int run_with_policy(struct sj_run *run, struct sj_report *report, struct 
 		.code = run->code, .code_len = run->code_len, .args = run->args, .dir = run->dir,
 		.stdio = { run->stdio[0], run->stdio[1], run->stdio[2] },
 		.on_denied = run->on_denied ? on_denied : NULL, .on_denied_arg = run,
+		.confine = run->confine,
 	};
 
 	return session_run(&s, &report->r, err);

@@ -106,6 +106,12 @@ typedef void sj_denied_fn(void *arg, const struct sj_denial *denial);
 SJ_PUBLIC void sj_run_on_denied(struct sj_run *run, sj_denied_fn *fn, void *arg);
 /* Descriptors to relay, -1 = none; 0, 1, 2 unless set. They are never handed into the jail. */
 SJ_PUBLIC void sj_run_stdio(struct sj_run *run, int in, int out, int err);
+/*
+ * For a program that does nothing else: once its jail stands, sj_run_start() puts the calling thread under a system call
+ * filter of its own, for good. What is left is what the run, its report and an orderly end need: no new process, no
+ * program, no connection.
+ */
+SJ_PUBLIC void sj_run_confine(struct sj_run *run);
 
 /*
  * Load the policy, run, wait until the jail is gone. SIGINT, SIGTERM, SIGHUP and

@@ -164,6 +164,7 @@ static int run_and_tell(struct sj_run *run, const struct run_options *o, int rep
 	struct sj_err err = { 0 };
 	int r;
 
+	sj_run_confine(run);
 	if (o->explain)
 		sj_run_on_denied(run, explain_denial, &explain);
 	r = sj_run_start(run, &report, &err);

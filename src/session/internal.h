@@ -146,6 +146,8 @@ void handover_forget_claim(struct handover *h);	/* what is in it does not matter
 void handover_close(struct handover *h);
 /* The jail of a policy; streams, extra descriptors and files are the caller's to add. Strings belong to both. */
 void handover_spec(const struct policy *policy, const struct prep *prep, struct jail_spec *ret);
+/* For good, the calling thread (run_confine.c). */
+int run_confine(struct sj_err *err);
 int handover_fault(const char *what, int error, struct sj_err *err);	/* E_HOST; returns -error */
 
 /* ---- a look at a thread that waits for an answer (peek.c, peek_call.c) -- */

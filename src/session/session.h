@@ -37,6 +37,7 @@ struct session_run {
 	int stdio[3];			/* the caller's; -1 = none */
 	session_denied_fn *on_denied;	/* called for the first of each kind, while the program runs; may be NULL */
 	void *on_denied_arg;
+	bool confine;			/* the calling thread is put under a filter for good, once the jail stands */
 };
 
 /* A place in the program's Python, as far as its memory could be read; a claim, like all that stands in there. */

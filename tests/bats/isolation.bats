@@ -196,3 +196,17 @@ print(subprocess.run(["true"]).returncode)'
 		skip "no Landlock in this kernel"
 	fi
 }
+
+# In the supervisor's place: what an error in it could be used for.
+@test "the supervisor is under a filter of its own while a program runs" {
+	local before pid
+	before=$(grep -E ^Seccomp_filters: /proc/self/status | tr -dc 0-9)
+	"$SMOLJAIL" run -c 'print(1, flush=True); import time; time.sleep(30)' >out.txt &
+	pid=$!
+	until [ -s out.txt ]; do sleep 0.1; done
+	status=$(grep -E '^(NoNewPrivs|Seccomp|Seccomp_filters):' "/proc/$pid/status" | tr -d '\t')
+	kill -9 "$pid"
+	wait "$pid" || true
+	[[ $status == *NoNewPrivs:1* && $status == *Seccomp:2* ]] || fail_with "the supervisor has no filter"
+	[[ $status == *Seccomp_filters:$((before + 1))* ]] || fail_with "it is not its own"
+}
