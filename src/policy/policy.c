@@ -83,6 +83,24 @@ static int name_policy(struct walk *w, const struct source *leaf)
 	return p->description && p->origin ? 0 : err_oom(w->err);
 }
 
+static int note_sources(struct walk *w, const struct chain *chain)
+{
+	struct policy *p = &w->own->p;
+	size_t n = 0;
+
+	p->sources = arena_alloc(w->own, (chain->n + 1) * sizeof(*p->sources));
+	for (size_t i = 0; p->sources && i < chain->n; i++) {
+		const char *path = chain->docs[i].path;
+
+		if (!path)
+			continue;
+		p->sources[n] = arena_strndup(w->own, path, strlen(path));
+		if (!p->sources[n++])
+			return err_oom(w->err);
+	}
+	return p->sources ? 0 : err_oom(w->err);
+}
+
 /* Two documents that mean the same give the same sum: values are in normal form, comments are out. */
 static int sum_policy(struct walk *w)
 {
@@ -106,6 +124,8 @@ static int make_policy(struct walk *w, const struct chain *chain, const struct p
 	w->doc = chain->docs[0].name;
 	if (r == 0)
 		r = name_policy(w, &chain->docs[0]);
+	if (r == 0)
+		r = note_sources(w, chain);
 	for (size_t i = 0; i < n_sets && r == 0; i++)
 		r = walk_set(w, &sets[i]);
 	if (r == 0)

@@ -116,6 +116,7 @@ struct policy_python {
 struct policy {
 	char *name, *description;
 	char *origin;		/* "shipped" or the file's path */
+	char **sources;		/* every file that it was read from, NULL-terminated */
 	char sha256[65];	/* of the effective document in canonical form */
 	struct policy_limits limits;
 	struct policy_files files;

@@ -121,6 +121,8 @@ int light_env(struct prep *p);
 int light_check_paths(const struct prep *p, struct sj_err *err);
 int prep_env_put(struct prep *p, const char *assign);	/* "NAME=value", replacing an earlier one of that name */
 int prep_bind(struct prep *p, const char *src, const char *dst, bool writable, const char *option, struct sj_err *err);
+/* exposed.c: a policy that its own program could rewrite for the next run. */
+int prep_refuse_exposed(const struct prep *p, const struct policy *policy, struct sj_err *err);
 const char *prep_keep(struct prep *p, const char *s);	/* NULL when out of memory */
 /* MODE_FILE: check the script, read it or find it below --dir; sets target and perhaps script. */
 int script_prepare(struct prep *p, const struct session_run *run, struct sj_err *err);

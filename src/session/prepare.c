@@ -238,6 +238,8 @@ int prep_build(struct prep *p, const struct session_run *run, struct sj_err *err
 	r = root_find(policy->files.root, &p->root, err);
 	if (r == 0)
 		r = bind_mounts(p, &policy->files, err);
+	if (r == 0)
+		r = prep_refuse_exposed(p, policy, err);
 	if (r == 0 && policy->isolation == POLICY_ISOLATION_LANDLOCK)
 		r = light_choose_home(p, err);
 	if (r == 0 && run->dir)

@@ -101,3 +101,22 @@ load helpers
 	is "$(report '.denied[0].syscall')" clone
 	has "$stderr" '"syscalls": {"allow": ["@threads"]}'
 }
+
+@test "a policy that its program could rewrite is refused, and so is one that it extends" {
+	mkdir -p open/below shut
+	echo '{"name": "p", "extends": "python"}' >open/below/p.json
+	echo '{"name": "q", "extends": "../open/below/p.json"}' >shut/q.json
+	for policy in open/below/p.json shut/q.json; do
+		jail --policy "$policy" --rw "$PWD/open:/data" -c 'print(1)'
+		is "$status" 2
+		has "$stderr" "the program could rewrite its policy"
+		is "$(report .setup.id)" E_POLICY_EXPOSED
+		jail --policy "$policy" --ro "$PWD/open:/data" -c 'print(1)'
+		is "$stdout" 1
+	done
+	ln -s below open/link
+	jail --policy open/link/p.json --rw "$PWD/open/below:/data" -c 'print(1)'
+	is "$status" 2
+	jail --policy open/below/p.json --rw "$PWD/shut:/data" -c 'print(1)'
+	is "$stdout" 1
+}
