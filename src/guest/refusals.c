@@ -69,7 +69,8 @@ struct path_of_error {
 
 static void walk_traceback(PyTracebackObject *tb, struct path_of_error *ret)
 {
-	for (int i = 0; tb && i < FRAMES_MAX; i++, tb = tb->tb_next) {
+	/* The garbage collector may have emptied a traceback already. */
+	for (int i = 0; tb && tb->tb_frame && i < FRAMES_MAX; i++, tb = tb->tb_next) {
 		ret->last = (struct place){ code_of(tb->tb_frame), tb->tb_lasti };
 		if (is_own(ret->last.code))
 			ret->own = ret->last;
@@ -316,7 +317,7 @@ static void note_error(const PyOSErrorObject *e, long error, bool ends)
 	if (is_telling(error, path) && !is_known(error, path) && has_room(error, ends)) {
 		walk_traceback(tb, &p);
 		own = p.own.code;
-		if (!own && tb)
+		if (!own && tb && tb->tb_frame)
 			walk_callers(tb->tb_frame, &p);
 		if (!is_routine(error, &p, own))
 			write_note(error, path, &p);

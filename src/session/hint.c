@@ -191,10 +191,10 @@ static void say_denied(const struct session_denial *d, const char *before, struc
 	if (d->where.line && d->where.file[0])
 		snprintf(where, sizeof(where), " in line %d", d->where.line);
 	if (d->nr < 0 && d->error == ENOENT && d->allow_with[0])
-		snprintf(r->hint, sizeof(r->hint), "%s%s: the host has %s, the jail does not; to show it: %.160s", d->what, where,
+		snprintf(r->hint, sizeof(r->hint), "%s%s: the host has %s, the jail does not; to show it: %.120s", d->what, where,
 			 str_prefix(d->allow_with, "--rw") ? "that folder" : "it", d->allow_with);
 	else
-		snprintf(r->hint, sizeof(r->hint), "%s%s%s (%s)%s%.200s", before, d->what, where, session_denial_rule(d),
+		snprintf(r->hint, sizeof(r->hint), "%s%s%s (%s)%s%.160s", before, d->what, where, session_denial_rule(d),
 			 d->allow_with[0] ? "; to allow it: " : d->never[0] ? "; not offered: " : "",
 			 d->allow_with[0] ? d->allow_with : d->never);
 }

@@ -286,6 +286,22 @@ print("end")'
 	lacks "$stderr" $'\x1b'
 }
 
+@test "errors in cycles, whose tracebacks the garbage collector takes apart first" {
+	jail -c 'import gc
+class Keeps(Exception): pass
+def fail():
+    try: open("/etc/shadow")
+    except OSError as e: me = e; raise Keeps from e
+for i in range(50):
+    try: fail()
+    except Keeps as k: k.cycle = k; k.__cause__.cycle = k
+    del k
+    gc.collect()
+print("end")'
+	is "$stdout" end
+	[[ $(denial 'open("/etc/shadow")' .count) -ge 1 || $(denial '"/etc/shadow"' .count) -ge 1 ]]
+}
+
 @test "commands: what the filter refused" {
 	probe --policy shell bpf
 	is "$(denial 'bpf(' '[.layer, .seen_by, .where]')" '["filter","kernel",null]'
