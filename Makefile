@@ -13,6 +13,8 @@ CC = gcc
 # development files must be there, and it must outlive a user's pyenv.
 PYTHON ?= /usr/bin/python3
 FUZZ_TIME ?= 30
+FUZZ_JAIL_TIME ?= 600
+SOAK_TIME ?= 3600
 
 # What building and testing need, by Debian's names. PYTHON stands for the
 # version behind python3, such as python3.11 (tools/install-packages).
@@ -70,7 +72,8 @@ PROBES = $(BUILD)/tests/probe $(patsubst tests/loaders/%.c,$(BUILD)/tests/%,$(wi
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 ROOT_STAMP = $(BUILD)/.rootfs-stamp
 
-.PHONY: all tests teeth deps bench-deps fuzz-deps vm-deps quickstart check check-vm lint objects check-asan asan-tests cover fuzz fuzz-build fuzz-bins \
+.PHONY: all tests teeth deps bench-deps fuzz-deps vm-deps quickstart check check-vm lint objects check-asan asan-tests cover \
+	fuzz fuzz-build fuzz-bins fuzz-jail soak \
 	bench install sbom wheel clean help
 .DELETE_ON_ERROR:
 
@@ -162,6 +165,14 @@ $(BUILD)/tests/%: tests/loaders/%.c Makefile
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -static-pie -o $@ $<
 
 tests: $(UNIT) $(PROBES)
+# Roots are looked for beside the program, so the program of this test lies where the root is.
+$(BUILD)/tests/test_library: $(BUILD)/library-test
+	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/../library-test"\n' >$@ && chmod 755 $@
+$(BUILD)/library-test: tests/unit/test_library.c tests/unit/tap.h $(BUILD)/libsmoljail.a Makefile
+	@mkdir -p $(BUILD)/tests
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/unit -MMD -MP -MF $(BUILD)/tests/library-test.d $(ALL_LDFLAGS) -o $@ $< \
+		$(BUILD)/libsmoljail.a $(LIBS)
 
 # Real wheels for the tests of --packages; without a package index these tests are skipped.
 PIP = $(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --only-binary=:all:
@@ -213,6 +224,10 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/libsmoljail.a
 	$(call say,FUZZ,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
 
+fuzz-jail: all tests ## random system calls and frames in live jails, FUZZ_JAIL_TIME seconds each (600)
+	@FUZZ_JAIL_TIME=$(FUZZ_JAIL_TIME) BUILD=$(BUILD) PYTHON=$(PYTHON) tools/run-tests --only suites/fuzz-jail
+soak: all tests ## 32 jails at once for SOAK_TIME seconds (3600), each end checked
+	@SOAK_TIME=$(SOAK_TIME) BUILD=$(BUILD) PYTHON=$(PYTHON) tools/run-tests --only suites/soak
 bench: all tests ## start, memory and call cost beside other launchers (needs make bench-deps)
 	@tools/bench --build $(BUILD) --python $(PYTHON)
 

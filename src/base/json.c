@@ -68,11 +68,13 @@ int base_json_parse(const char *text, size_t len, const char *name, struct json_
 	json_error_t bad;
 	int r;
 
+	errno = 0;
 	j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &bad);
 	if (!j) {
 		enum json_error_code code = json_error_code(&bad);
 
-		if (code == json_error_out_of_memory)
+		/* Where memory was lacking jansson says that a token is invalid, or nothing at all. */
+		if (code == json_error_out_of_memory || errno == ENOMEM)
 			return err_oom(err);
 		r = err_set(err, EINVAL, SJ_EXIT_USAGE, "E_JSON", "%s: line %d, column %d: not valid JSON",
 			    name, bad.line, bad.column);

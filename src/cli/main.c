@@ -6,6 +6,7 @@
  * Never: does any work of a command
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,6 +108,8 @@ int main(int argc, char **argv)
 	const struct command *c;
 
 	occupy_closed_streams();
+	/* A limit on the size of files (ulimit -f) shall answer a write, not end the program without a word. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		print_usage(stderr);
 		return SJ_EXIT_USAGE;

@@ -267,9 +267,13 @@ static json_t *map_from_text(const char *text)
 
 int value_from_text(struct walk *w, const struct field *f, const char *text, json_t **ret)
 {
-	_cleanup_json_ json_t *probe = json_string(text);
+	_cleanup_json_ json_t *probe = NULL;
 	json_t *value;
 
+	errno = 0;
+	probe = json_string(text);
+	if (!probe && errno == ENOMEM)
+		return err_oom(w->err);
 	/* jansson refuses what is not UTF-8, and says nothing about why. */
 	if (!probe)
 		return refuse_value(w, NULL, f, text, "it must be UTF-8");

@@ -203,10 +203,11 @@ static int decode(const char *json, size_t len, struct msg *m, struct msg_fault 
 	if (r < 0)
 		return refuse(fault, "bad_frame", "not one JSON object, or an escape in the name of a field");
 	/* Strings may hold NULs as Python's do; names may not, jansson sees to that. */
+	errno = 0;
 	m->json = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &bad);
 	if (m->json)
 		return 0;
-	if (json_error_code(&bad) == json_error_out_of_memory)
+	if (json_error_code(&bad) == json_error_out_of_memory || errno == ENOMEM) /* base/json.c says why */
 		return -ENOMEM;
 	return refuse(fault, "bad_frame", "at byte %d: %.120s", bad.position, bad.text);
 }
