@@ -172,17 +172,20 @@ static void say_core(struct probe_walk *w)
 static const struct {
 	const char *id, *path;
 	const char *words[3];	/* for 0, 1, 2 */
+	const char *none;	/* the kernel has no such switch */
 } switches[] = {
 	{ "tiocsti", "/proc/sys/dev/tty/legacy_tiocsti",
-	  { "off on this host", "on; jails have no terminal, and their filter denies it", NULL } },
+	  { "off on this host", "on; jails have no terminal, and their filter denies it", NULL },
+	  "on, without a switch; jails have no terminal, and their filter denies it" },
 	{ "io_uring", "/proc/sys/kernel/io_uring_disabled",
-	  { "on; the filter of jails denies it", "for some users; the filter of jails denies it", "off on this host" } },
+	  { "on; the filter of jails denies it", "for some users; the filter of jails denies it", "off on this host" },
+	  "on, if the kernel has it; the filter of jails denies it" },
 };
 
 static void say_switches(struct probe_walk *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
-		const char *words = "no switch on this host";
+		const char *words = switches[i].none;
 		long long n;
 
 		if (host_number(&host_real, switches[i].path, &n) && n >= 0 && n < 3 && switches[i].words[n])

@@ -170,7 +170,8 @@ static const struct {
 	{ "podman", "start the container with: podman run --security-opt seccomp=" OUTER_PROFILE " --security-opt unmask=ALL "
 		    "--security-opt label=disable" },
 	{ "docker", "start the container with: docker run --security-opt seccomp=" OUTER_PROFILE " --security-opt "
-		    "apparmor=unconfined --security-opt systempaths=unconfined" },
+		    "apparmor=unconfined --security-opt systempaths=unconfined --user 1000:1000 (root in such a container could "
+		    "change the host's kernel settings; docs/hosts.md has an AppArmor profile against that)" },
 	{ "lxc", "let the container nest others: lxc config set NAME security.nesting=true, then restart it" },
 	{ "flatpak", "start smoljail outside of the Flatpak: flatpak-spawn --host smoljail ..." },
 	{ "snap", "start smoljail outside of the snap" },
