@@ -76,6 +76,8 @@ static const struct explain_row rows[] = {
 	  FIX_APPARMOR },
 	{ "clone", EACCES, evidence_apparmor_userns, "E_USERNS_APPARMOR", "Ubuntu's AppArmor rule for user namespaces",
 	  FIX_APPARMOR },
+	{ "clone", EACCES, evidence_container_label, "E_USERNS_LSM",
+	  "the container's security module (AppArmor, SELinux) forbids user namespaces", NULL },
 	{ "clone", EACCES, evidence_apparmor_label, "E_USERNS_APPARMOR", "an AppArmor profile forbids user namespaces",
 	  FIX_APPARMOR },
 	{ "clone", EACCES, evidence_lsm_label, "E_USERNS_LSM", "a security module (AppArmor, SELinux) forbids user namespaces",

@@ -175,6 +175,15 @@ bool evidence_apparmor_label(const struct host *h, const char *detail, char *ret
 	       evidence_lsm_label(h, detail, ret, len);
 }
 
+/* Whose label it is: of what wraps the caller, not of this program or its service. */
+bool evidence_container_label(const struct host *h, const char *detail, char *ret, size_t len)
+{
+	char mark[96];
+	const char *kind = host_container(h, mark, sizeof(mark));
+
+	return kind && strcmp(kind, "systemd") != 0 && evidence_lsm_label(h, detail, ret, len);
+}
+
 /* Where the kernel has no such switch, a profile of that name takes the rights away all the same. */
 static bool in_userns_profile(const struct host *h)
 {

@@ -108,7 +108,8 @@ void probe_calls(struct probe_walk *w);
 typedef bool evidence_fn(const struct host *h, const char *detail, char *ret, size_t len);
 evidence_fn evidence_chroot, evidence_userns_filtered, evidence_clone3_filtered, evidence_mount_filtered,
 	evidence_filter, evidence_unmapped, evidence_nested_limit, evidence_userns_zero, evidence_ns_limit,
-	evidence_ns_missing, evidence_userns_switch, evidence_apparmor_userns, evidence_lsm_label, evidence_apparmor_label, evidence_no_proc,
+	evidence_ns_missing, evidence_userns_switch, evidence_apparmor_userns, evidence_lsm_label, evidence_apparmor_label, evidence_container_label,
+	evidence_no_proc,
 	evidence_not_dumpable, evidence_processes, evidence_before_5_12, evidence_proc_overmount,
 	evidence_proc_sys_readonly, evidence_proc_hidden, evidence_initramfs, evidence_privileged, evidence_closed_path, evidence_release;
 

@@ -258,6 +258,7 @@ static void test_mounts(void)
 	expect("no_nested_userns", EROFS, "", "E_PROC_SYS_READONLY", "read-only", "systempaths=unconfined");
 	put("/proc/self/attr/current", "docker-default (enforce)\n");
 	expect("private_mounts", EACCES, "", "E_MOUNT_LSM", "docker-default", "apparmor=unconfined");
+	expect("clone", EACCES, "", "E_USERNS_LSM", "docker-default (enforce)", "apparmor=unconfined");
 	put("/proc/self/mountinfo", "25 24 0:5 / /proc rw - proc proc rw,hidepid=invisible,subset=pid\n");
 	expect("watch", ESRCH, "", "E_PROC_HIDDEN", "hidepid=invisible in /proc", "ProtectProc=default");
 	put("/proc/self/mountinfo", "25 24 0:5 / /proc rw - proc proc rw,hidepid=0\n");
