@@ -106,6 +106,7 @@ struct jail_usage {
 
 enum jail_event_kind {
 	JAIL_EVENT_NONE,	/* a message that concerns only jail/ was handled */
+	JAIL_EVENT_STARTED,	/* the world is built and verified: nothing of it remains to be done from outside */
 	JAIL_EVENT_FAILED,	/* a set-up phase failed; err is filled, nothing ran */
 	JAIL_EVENT_EXITED,	/* the main program ended: wait_status is valid */
 	JAIL_EVENT_GONE,	/* end of the channel: init is dead */

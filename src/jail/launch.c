@@ -310,6 +310,8 @@ int jail_event(struct jail *j, enum jail_event_kind *ret, int *ret_wait_status, 
 		*ret = JAIL_EVENT_FAILED;
 	} else if (on_setup(j, &msg, fds, n_fds, err) < 0) {
 		*ret = JAIL_EVENT_FAILED;
+	} else if (j->built && j->go) {
+		*ret = JAIL_EVENT_STARTED;
 	}
 	return 0;
 }

@@ -216,6 +216,7 @@ void live_jail_event(struct live *l)
 		kind = JAIL_EVENT_GONE;
 	switch (kind) {
 	case JAIL_EVENT_NONE:
+	case JAIL_EVENT_STARTED:
 		dispatch(l);
 		return;
 	case JAIL_EVENT_FAILED:

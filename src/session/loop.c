@@ -329,6 +329,9 @@ static int serve_jail(struct session *s, uint64_t now, struct sj_err *err)
 	switch (kind) {
 	case JAIL_EVENT_NONE:
 		return 0;
+	case JAIL_EVENT_STARTED:
+		/* Explaining why a jail cannot be built takes calls that a filter would answer in the kernel's place. */
+		return s->run->confine ? run_confine(err) : 0;
 	case JAIL_EVENT_FAILED:
 		return err->error ? -err->error : -EIO;
 	case JAIL_EVENT_EXITED:

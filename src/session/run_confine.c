@@ -1,7 +1,7 @@
 /*
  * run_confine.c - the system calls that are left to a supervisor whose jail stands
  *
- * Runs as: the supervisor of one run, once the jail is launched and before its program starts
+ * Runs as: the supervisor of one run, once the jail is built and before its program starts
  * Trusts: the kernel's headers
  * Never: is needed for the jail to hold; it bounds what an error in the supervisor's parsing could be used for
  */
@@ -32,12 +32,12 @@
 static const int allowed[] = {
 	/* streams, the jail's channels, the report */
 	SYS_read, SYS_readv, SYS_pread64, SYS_preadv2, SYS_write, SYS_writev, SYS_pwrite64, SYS_lseek, SYS_close, SYS_fcntl,
-	SYS_recvmsg, SYS_recvfrom, SYS_sendmsg, SYS_sendto, SYS_shutdown, SYS_getsockname, SYS_getsockopt, SYS_setsockopt, SYS_bind, SYS_ppoll, SYS_fsync, SYS_dup, SYS_dup3, SYS_pipe2,
+	SYS_recvmsg, SYS_recvfrom, SYS_sendmsg, SYS_sendto, SYS_shutdown, SYS_ppoll, SYS_fsync, SYS_dup, SYS_dup3, SYS_pipe2,
 	/* files of control groups and of /proc, private folders to be removed, the report */
 	SYS_openat, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_fstatfs, SYS_statfs, SYS_getdents64, SYS_readlinkat, SYS_faccessat,
 	SYS_faccessat2, SYS_unlinkat, SYS_mkdirat, SYS_renameat2, SYS_ftruncate, SYS_fchmod, SYS_flock, SYS_getcwd, SYS_chdir, SYS_fchdir,
 	/* the jail's processes: their end, and what a refused call of theirs was about */
-	SYS_wait4, SYS_waitid, SYS_pidfd_open, SYS_pidfd_send_signal, SYS_kill, SYS_process_vm_readv,
+	SYS_wait4, SYS_waitid, SYS_pidfd_open, SYS_pidfd_send_signal, SYS_kill,
 	/* itself */
 	SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise, SYS_futex, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
 	SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_restart_syscall, SYS_tgkill, SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid,

@@ -260,8 +260,6 @@ static int attempt(const struct session_run *run, struct session_report *ret, st
 
 	s.denied.arg = &s;
 	r = start(&s, err);
-	if (r == 0 && run->confine)
-		r = run_confine(err);
 	if (r == 0)
 		r = loop_run(&s, err);
 	if (r == 0)

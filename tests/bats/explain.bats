@@ -295,7 +295,6 @@ def fail():
 for i in range(50):
     try: fail()
     except Keeps as k: k.cycle = k; k.__cause__.cycle = k
-    del k
     gc.collect()
 print("end")'
 	is "$stdout" end
