@@ -337,13 +337,12 @@ static void run_phases(struct launch *l, enum phase_by by)
 /* The supervisor keeps one descriptor of each writable folder, to ask how full it is. (Without namespaces it made them.) */
 static void report_built(struct launch *l)
 {
-	static const char *const disks[LAUNCH_DISKS] = { "/tmp", JAIL_WORK, "/dev/shm" };
 	bool light = l->spec->isolation == JAIL_LANDLOCK;
 	int fds[LAUNCH_DISKS], n = 0;
 
 	for (size_t d = 0; d < LAUNCH_DISKS; d++)
 		for (size_t i = 0; i < l->plan.n; i++)
-			if (l->plan.ops[i].kind == MOUNT_TMPFS && strcmp(l->plan.ops[i].dst, disks[d]) == 0)
+			if (l->plan.ops[i].kind == MOUNT_TMPFS && strcmp(l->plan.ops[i].dst, launch_disks[d]) == 0)
 				fds[n++] = l->plan.ops[i].tree;
 	if (n != (light ? 0 : LAUNCH_DISKS))
 		fail(l, -ENOENT);

@@ -220,6 +220,7 @@ struct jail_msg {
 };
 
 #define LAUNCH_DISKS 3		/* tmp, work, shm: descriptors that the parent keeps for statfs */
+extern const char *const launch_disks[LAUNCH_DISKS];
 
 /* Everything the child needs, prepared before clone3 and only read after it, but for the marked fields. */
 struct launch {

@@ -129,6 +129,9 @@ int jail_sample(struct jail *j, struct jail_usage *ret);
 int jail_glance(struct jail *j, struct jail_usage *ret);
 /* Bytes used of the private folders; full: a folder has no space or no inode left (JAIL_LANDLOCK: or is past its size). */
 void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full);
+enum jail_full { JAIL_FULL_NOT, JAIL_FULL_SPACE, JAIL_FULL_INODES };
+/* Of the private folder at this place inside; JAIL_LANDLOCK: not known, so not. */
+enum jail_full jail_folder_full(const struct jail *j, const char *folder);
 const struct jail_enforced *jail_enforced(const struct jail *j);
 /* JAIL_LANDLOCK: whether this kernel can; else exit 125 with the reason. Starts nothing. */
 int jail_light_possible(struct sj_err *err);

@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -404,35 +403,6 @@ int jail_glance(struct jail *j, struct jail_usage *ret)
 		return -ENOTSUP;
 	*ret = now;
 	return 0;
-}
-
-static void light_disk(const struct jail *j, uint64_t *ret_used, bool *ret_full)
-{
-	uint64_t entries = 0;
-	bool deep = false;
-
-	light_home_usage(&j->launch.home, ret_used, &entries, &deep);
-	*ret_full = deep || *ret_used > j->spec.work.size + j->spec.tmp.size ||
-		    entries > j->spec.work.inodes + j->spec.tmp.inodes;
-}
-
-void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full)
-{
-	struct statfs st;
-
-	*ret_used = 0;
-	*ret_full = false;
-	if (j->spec.isolation == JAIL_LANDLOCK) {
-		light_disk(j, ret_used, ret_full);
-		return;
-	}
-	for (size_t i = 0; i < LAUNCH_DISKS; i++) {
-		if (j->disks[i] < 0 || fstatfs(j->disks[i], &st) < 0)
-			continue;
-		*ret_used += (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
-		if (st.f_bfree == 0 || st.f_ffree == 0)
-			*ret_full = true;
-	}
 }
 
 const struct jail_enforced *jail_enforced(const struct jail *j)

@@ -353,3 +353,20 @@ int calls_expand(struct walk *w)
 	w->own->p.syscalls.n_rules = b.n;
 	return 0;
 }
+
+int calls_of_group(struct policy_own *own, const char *name, struct sj_err *err)
+{
+	struct walk w = { .own = own, .err = err };
+	struct build b = { .w = &w, .groups = &own->groups };
+	int r;
+
+	b.rules = own->rules = calloc(POLICY_CALLS_MAX + 1, sizeof(*b.rules));
+	if (!b.rules)
+		return err_oom(err);
+	r = add_implicit(&b, name, name);
+	if (r < 0)
+		return r;
+	own->p.syscalls.rules = b.rules;
+	own->p.syscalls.n_rules = b.n;
+	return 0;
+}

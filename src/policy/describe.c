@@ -51,7 +51,7 @@ static void number_text(const struct field *f, uint64_t v, char *ret, size_t len
 	if (f->type == T_SIZE)
 		policy_format_size(v, ret, len);
 	else if (f->type == T_TIME)
-		format_time(v, ret, len);
+		policy_format_time(v, ret, len);
 	else if (f->type == T_CPUS && v % 1000 != 0)
 		snprintf(ret, len, "%" PRIu64 ".%02" PRIu64, v / 1000, v % 1000 / 10);
 	else

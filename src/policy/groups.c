@@ -176,8 +176,8 @@ const struct group *groups_find(const struct groups *g, const char *name, size_t
 
 bool groups_implicit(const char *name)
 {
-	return strcmp(name, "@never") == 0 || strcmp(name, "@floor") == 0 || str_prefix(name, "@net-") ||
-	       str_prefix(name, "@isolation-");
+	return strcmp(name, "@never") == 0 || strcmp(name, "@floor") == 0 || strcmp(name, "@privileged") == 0 ||
+	       str_prefix(name, "@net-") || str_prefix(name, "@isolation-");
 }
 
 int groups_next_name(struct span *pos, struct span *ret)

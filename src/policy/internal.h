@@ -172,12 +172,13 @@ int groups_open(struct groups *ret);			/* -EINVAL: the shipped text is damaged *
 int groups_damaged(struct sj_err *err);			/* that in words */
 const struct group *groups_find(const struct groups *g, const char *name, size_t len);
 void groups_unescape(char *s);				/* in place; only \" and \\ are known */
-bool groups_implicit(const char *name);			/* applies by itself: "@never", "@floor", "@net-...", "@isolation-..." */
+bool groups_implicit(const char *name);			/* stands in no policy: "@never", "@floor", "@privileged", "@net-...", "@isolation-..." */
 /* Walk a list; *pos starts as the list's span. 1 = one more, 0 = end, -EINVAL. */
 int groups_next_name(struct span *pos, struct span *ret);
 int groups_next_rule(struct policy_own *own, struct span *pos, struct policy_rule *ret);
 
 int calls_expand(struct walk *w);
+int calls_of_group(struct policy_own *own, const char *name, struct sj_err *err); /* its rules, and no others */
 
 const char *const *const_names(size_t *ret_n);
 const char *const *errno_names(size_t *ret_n);
@@ -206,7 +207,6 @@ int policy_from_chain(const struct chain *chain, const struct policy_set *sets, 
 /* ---- the whole (check.c, units.c) ------------------------------------ */
 
 int check_policy(struct walk *w);
-void format_time(uint64_t ms, char *ret, size_t len);	/* "90s", exact */
 int parse_milli(const char *text, uint64_t *ret);	/* "1.5" -> 1500 */
 
 #endif

@@ -44,7 +44,7 @@ static int check_group(struct walk *w, const struct at *at, const struct field *
 	if (name[0] != '@')
 		return 0;
 	if (groups_implicit(name))
-		return refuse_value(w, at, f, text, "this group applies by itself, and always");
+		return refuse_value(w, at, f, text, "this group is no part of policies: what it says holds by itself, and always");
 	if (groups_find(g, name, strlen(name)))
 		return 0;
 	for (size_t i = 0; i < g->n; i++) {

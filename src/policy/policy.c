@@ -169,6 +169,24 @@ int policy_from_chain(const struct chain *chain, const struct policy_set *sets, 
 	return 0;
 }
 
+int policy_of_group(const char *name, struct policy **ret, struct sj_err *err)
+{
+	struct policy_own *own = calloc(1, sizeof(*own));
+	_cleanup_policy_ struct policy *p = own ? &own->p : NULL;
+	int r;
+
+	if (!p)
+		return err_oom(err);
+	if (groups_open(&own->groups) < 0)
+		return groups_damaged(err);
+	r = calls_of_group(own, name, err);
+	if (r < 0)
+		return r;
+	trim_rules(own);
+	*ret = steal_ptr(p);
+	return 0;
+}
+
 int policy_load(const char *which, const struct policy_set *sets, size_t n_sets, struct policy **ret,
 		struct sj_err *err)
 {

@@ -172,6 +172,11 @@ char *policy_print_expanded(const struct policy *p);	/* flat list of calls with 
 char *policy_schema_json(void);
 char *policy_schema_mdoc(void);				/* the body of smoljail-policy(5) */
 
+/*
+ * The rules of a group and no others, for whoever wants to know what it says of a call; no policy to run under.
+ * The caller frees it.
+ */
+int policy_of_group(const char *name, struct policy **ret, struct sj_err *err);
 /* What a group of system calls ("@threads") is for; the caller frees. NULL: no such group, or out of memory. */
 char *policy_group_help(const char *name);
 /* Is this path of the host among those that no suggestion offers (policies/never.json)? If so, why, as half a sentence. */
@@ -201,6 +206,7 @@ const char *policy_cmp_name(enum policy_cmp op);		/* "==" */
 int policy_parse_size(const char *text, uint64_t *ret);
 int policy_parse_time_ms(const char *text, uint64_t *ret);
 /* 67108864 -> "64M"; exact or with one decimal. */
+void policy_format_time(uint64_t ms, char *ret, size_t len); /* "90s", exact */
 void policy_format_size(uint64_t bytes, char *ret, size_t len);
 
 #endif

@@ -120,7 +120,7 @@ void policy_format_size(uint64_t bytes, char *ret, size_t len)
 			 rest * 10 / size_units[i].factor, size_units[i].name);
 }
 
-void format_time(uint64_t ms, char *ret, size_t len)
+void policy_format_time(uint64_t ms, char *ret, size_t len)
 {
 	if (ms % 1000 != 0)
 		snprintf(ret, len, "%" PRIu64 "ms", ms);

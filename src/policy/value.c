@@ -81,7 +81,7 @@ static json_t *normal_number(const struct field *f, uint64_t v)
 	if (f->type == T_INT || v == 0 || (f->type == T_SIZE && v % 1024 != 0))
 		return json_integer((json_int_t)v);
 	if (f->type == T_TIME)
-		format_time(v, text, sizeof(text));
+		policy_format_time(v, text, sizeof(text));
 	else if (v % (1u << 20) == 0)
 		policy_format_size(v, text, sizeof(text));
 	else

@@ -212,6 +212,7 @@ void remedy_call(struct session_denial *d);	/* one that the filter refused */
 void remedy_set(struct session_denial *d, const char *flag, const char *path, const char *value, bool is_number);
 /* files.read or files.write; mount is "SRC" or "SRC:DST". */
 void remedy_mount(struct session_denial *d, const char *mount, bool writable);
+void remedy_exec(struct session_denial *d);	/* of what lies where nothing may be executed; sets layer and rule, too */
 
 /* ---- what other layers refused (notes.c, notes_files.c) ----------------- */
 

@@ -53,6 +53,17 @@ static void limit_size(struct session_denial *d, const char *layer, const char *
 	remedy_set(d, flag, setting, value, false);
 }
 
+static void limit_time(struct session_denial *d, const char *flag, const char *setting, uint64_t now)
+{
+	char value[24];
+
+	d->layer = "supervisor";
+	policy_format_time(now, value, sizeof(value));
+	say_rule(d, setting, value);
+	policy_format_time(now * MORE, value, sizeof(value));
+	remedy_set(d, flag, setting, value, false);
+}
+
 static bool note_files(const struct about *a, struct session_denial *d)
 {
 	limit_number(d, "rlimit", "--open-files", "limits.open_files", a->s->policy->limits.open_files);
@@ -91,24 +102,49 @@ static bool in_folder(const char *path, const char *dir)
 	return str_prefix(path, dir) && (path[strlen(dir)] == '/' || !path[strlen(dir)]);
 }
 
+struct folder {
+	const char *inside, *size_setting, *inodes_setting;
+	const struct policy_tmpfs *is;
+	bool by_flag;		/* --disk does it */
+};
+
+/*
+ * The one that holds the path of the failed call; a call that only writes has none: the first that is full.
+ * Where none is full any more: what has a path is made, and takes an inode; what has none takes space.
+ */
+static const struct folder *full_folder(const struct about *a, const struct folder *list, size_t n, enum jail_full *ret)
+{
+	const char *path = a->note->path;
+	const struct folder *found = NULL;
+
+	*ret = path[0] ? JAIL_FULL_INODES : JAIL_FULL_SPACE;
+	for (size_t i = 0; i < n; i++) {
+		enum jail_full full = a->s->jail ? jail_folder_full(a->s->jail, list[i].inside) : JAIL_FULL_NOT;
+
+		if (path[0] ? !in_folder(path, list[i].inside) : full == JAIL_FULL_NOT)
+			continue;
+		found = found ? found : &list[i];
+		*ret = found == &list[i] && full != JAIL_FULL_NOT ? full : *ret;
+	}
+	return found ? found : &list[0];
+}
+
 static bool note_disk(const struct about *a, struct session_denial *d)
 {
 	const struct policy_files *f = &a->s->policy->files;
-	const char *path = a->note->path;
+	const struct folder list[] = {
+		/* The option is for both folders, and shall not make one of them smaller. */
+		{ JAIL_WORK, "files.work.size", "files.work.inodes", &f->work, f->work.size * MORE >= f->tmp.size },
+		{ "/tmp", "files.tmp.size", "files.tmp.inodes", &f->tmp, f->tmp.size * MORE >= f->work.size },
+		{ "/dev/shm", "files.shm.size", "files.shm.inodes", &f->shm, false },
+	};
+	enum jail_full full;
+	const struct folder *in = full_folder(a, list, ARRAY_LEN(list), &full);
 
-	if (in_folder(path, "/dev/shm")) {
-		limit_size(d, "mount", NULL, "files.shm.size", f->shm.size);
-		snprintf(d->allow_policy, sizeof(d->allow_policy), "{\"files\": {\"shm\": {\"size\": \"%lluK\"}}}",
-			 (unsigned long long)f->shm.size * MORE / 1024);
-		return true;
-	}
-	limit_size(d, "mount", "--disk", in_folder(path, "/tmp") ? "files.tmp.size" : "files.work.size",
-		   in_folder(path, "/tmp") ? f->tmp.size : f->work.size);
-	/* Which of them is full, and whether of bytes or of files, a failed write does not say. */
-	snprintf(d->allow_policy, sizeof(d->allow_policy),
-		 "{\"files\": {\"work\": {\"size\": \"%lluK\", \"inodes\": %llu}, \"tmp\": {\"size\": \"%lluK\", \"inodes\": %llu}}}",
-		 (unsigned long long)f->work.size * MORE / 1024, (unsigned long long)f->work.inodes * MORE,
-		 (unsigned long long)f->tmp.size * MORE / 1024, (unsigned long long)f->tmp.inodes * MORE);
+	if (full == JAIL_FULL_INODES)
+		limit_number(d, "mount", NULL, in->inodes_setting, (uint32_t)in->is->inodes);
+	else
+		limit_size(d, "mount", in->by_flag ? "--disk" : NULL, in->size_setting, in->is->size);
 	return true;
 }
 
@@ -154,6 +190,11 @@ static bool note_permission(const struct about *a, struct session_denial *d)
 {
 	if (told_by_filter(a->s->rep, a->note->error, &d->where))
 		return false;
+	/* Python names no file here; the kernel says so of files where none may be executed. */
+	if (a->note->error == EPERM && strcmp(a->note->call, "mmap") == 0 && !a->s->policy->files.exec_from_writable) {
+		remedy_exec(d);
+		return true;
+	}
 	d->layer = "capability";
 	snprintf(d->rule_text, sizeof(d->rule_text), "no capabilities");
 	snprintf(d->never, sizeof(d->never), "it needs a privilege that no program in a jail has");
@@ -355,6 +396,27 @@ static void take_memory(struct session *s)
 	add_counted(s, &d);
 }
 
+/* The supervisor ended it: what was going on inside is not known, and there was no error. */
+static void take_stop(struct session *s)
+{
+	const struct policy_limits *l = &s->policy->limits;
+	struct session_denial d = { .nr = -1, .count = 1 };
+
+	if (s->stop == STOP_WALL) {
+		snprintf(d.what, sizeof(d.what), "running for longer");
+		limit_time(&d, "--timeout", "limits.wall", l->wall_ms);
+	} else if (s->stop == STOP_CPU) {
+		snprintf(d.what, sizeof(d.what), "using more CPU time");
+		limit_time(&d, "--cpu-time", "limits.cpu_time", l->cpu_ms);
+	} else if (s->stop == STOP_OUTPUT && l->output) {
+		snprintf(d.what, sizeof(d.what), "writing more output");
+		limit_size(&d, "supervisor", "--output", "limits.output", l->output);
+	} else {
+		return;
+	}
+	add_counted(s, &d);
+}
+
 void notes_take(struct session *s, bool last)
 {
 	struct notes *n = &s->notes;
@@ -372,6 +434,7 @@ void notes_take(struct session *s, bool last)
 	count_again(s);
 	take_pids(s);
 	take_memory(s);
+	take_stop(s);
 }
 
 /* ---- source lines ---------------------------------------------------------------- */

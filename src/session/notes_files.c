@@ -186,9 +186,7 @@ static bool forbidden(const struct session_run *run, const struct wire_note *not
 	const struct policy_mount *m = mount_of(run->policy, note->path);
 
 	if (is_exec(note) && in_writable(run->policy, note->path) && !run->policy->files.exec_from_writable) {
-		d->layer = "mount";
-		snprintf(d->rule_text, sizeof(d->rule_text), "files.exec_from_writable = false");
-		remedy_set(d, NULL, "files.exec_from_writable", "true", true);
+		remedy_exec(d);
 		return true;
 	}
 	if (m) {

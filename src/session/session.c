@@ -215,6 +215,8 @@ static void conclude(struct session *s, uint64_t ended_at)
 		trace_look_at_disk(s->run->trace, s->jail);
 	if (verdict_failed(s->exited, s->wait_status))
 		jail_disk(s->jail, &used, &full);
+	/* Once more while it can be seen which folder is full. */
+	notes_take(s, false);
 	s->jail = jail_finish(s->jail, &rep->usage);
 	notes_take(s, true);
 	rep->out_bytes = s->io.out.accepted;

@@ -68,7 +68,10 @@ struct session_denial {
 const char *session_denial_rule(const struct session_denial *d);
 const char *session_denial_layer(const struct session_denial *d);
 
-/* The flag or policy line that would allow a refused call; empty: none is offered. rule NULL: no rule names the call. */
+/*
+ * The flag or policy line that would allow a refused call; empty: none is offered. rule NULL: no rule names the
+ * call. args NULL: whatever its arguments.
+ */
 void session_remedy(int nr, const uint64_t args[6], const struct policy_rule *rule, char *ret, size_t len);
 
 struct session_report {

@@ -41,7 +41,7 @@ static void add_line(struct question *q, const struct filter_verdict *v)
 	line->v = *v;
 	words_conditions(v->rule, q->nr, line->when);
 	words_verdict(v, line->does);
-	words_remedy(v, q->nr, q->args, line->remedy);
+	words_remedy(v, q->nr, q->asked ? q->args : NULL, line->remedy);
 }
 
 /* All rules of the call, up to the first that fits any arguments, or the default. */
@@ -142,7 +142,8 @@ static void put_remedy(struct page *page, const struct question *q, const struct
 	else if (words_never(line->v.rule) || filter_call_number(q->name) < 0)
 		page_put(page, "nothing can: it is refused under every policy");
 	else
-		page_put(page, "nothing is offered%s", line->v.rule ? "; the rule is there on purpose" : "");
+		page_put(page, "nothing is offered; %s", line->v.rule ? "the rule is there on purpose"
+									 : "no program in a jail has the privilege that it needs");
 }
 
 /* What a program sees of it. */

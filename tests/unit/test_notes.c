@@ -63,8 +63,9 @@ static void test_kinds(void)
 	becomes(EMFILE, "open", "/x", "rlimit", "limits.open_files = 1024", "--open-files");
 	becomes(EFBIG, "write", "", "rlimit", "limits.file_size = 256M", "--file-size");
 	becomes(ENOSPC, "write", "", "mount", "files.work.size = 256M", "--disk");
-	becomes(ENOSPC, "write", "/tmp/x", "mount", "files.tmp.size = 64M", "--disk");
-	becomes(ENOSPC, "write", "/dev/shm/x", "mount", "files.shm.size = 64M", "");
+	becomes(ENOSPC, "open", "/tmp/x", "mount", "files.tmp.inodes = 4096", "");
+	becomes(ENOSPC, "mkdir", "/dev/shm/x", "mount", "files.shm.inodes = 1024", "");
+	becomes(EPERM, "mmap", "", "mount", "files.exec_from_writable = false", "");
 	becomes(EROFS, "open", "/usr/x", "mount", "files.root = python, read-only", "");
 	becomes(EACCES, "execv", "/work/x", "mount", "files.exec_from_writable = false", "");
 	becomes(EPERM, "setuid", "", "capability", "no capabilities", "");

@@ -202,7 +202,7 @@ static void compare_names(const struct group *g, json_t *names)
 
 static void test_groups(void)
 {
-	static const char *const needed[] = { "@never", "@floor", "@net-none", "@net-loopback", "@net-host" };
+	static const char *const needed[] = { "@never", "@floor", "@privileged", "@net-none", "@net-loopback", "@net-host" };
 	struct policy *p = help_load("{}");
 	struct groups *g = calloc(1, sizeof(*g));
 	json_t *doc = NULL, *body;
@@ -227,6 +227,20 @@ static void test_groups(void)
 	json_decref(doc);
 	free(g);
 	policy_free(p);
+}
+
+static void test_one_group(void)
+{
+	struct policy *p = NULL;
+	bool all = true;
+
+	is_int(0, policy_of_group("@privileged", &p, &help_err), "the rules of one group can be had");
+	for (size_t i = 0; p && i < p->syscalls.n_rules; i++)
+		all = all && p->syscalls.rules[i].action == POLICY_DENY && p->syscalls.rules[i].reason &&
+		      strcmp(p->syscalls.rules[i].origin, "@privileged") == 0;
+	ok(p && p->syscalls.n_rules > 10 && all, "they are that group's only, and each says why");
+	policy_free(p);
+	ok(policy_of_group("@nothing", &p, NULL) < 0, "and of no group there are none");
 }
 
 static void test_print(void)
@@ -298,6 +312,7 @@ int main(void)
 	test_rules();
 	test_constants();
 	test_groups();
+	test_one_group();
 	test_print();
 	test_unreachable();
 	test_too_many();
