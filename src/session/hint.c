@@ -170,6 +170,8 @@ static bool explains(const struct session_denial *d, const char *message)
 	snprintf(number, sizeof(number), "[Errno %d]", d->error);
 	if (strstr(message, number))
 		return true;
+	if (str_prefix(d->what, "loading \""))
+		return strstr(message, NOTES_NOT_MAPPED);
 	if (str_prefix(d->what, "clone("))
 		return strstr(message, "start new thread");
 	return str_prefix(d->what, "socket(") && (strstr(message, "name resolution") || strstr(message, "[Errno -"));

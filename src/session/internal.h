@@ -222,6 +222,7 @@ struct notes {
 	uint8_t denial[WIRE_NOTES_MAX];		/* which entry of the report each became; NOTES_NONE: none */
 };
 #define NOTES_NONE 0xff
+#define NOTES_NOT_MAPPED ": failed to map segment from shared object"
 
 struct session;
 /* Take what the guest has noted since; last: the jail is gone and its counters are known. */

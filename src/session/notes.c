@@ -363,6 +363,16 @@ static bool is_noted(const struct session_report *rep, int error)
 	return false;
 }
 
+/* Where the exception that ended the program came from. */
+static void claim_where(const struct session *s, struct session_where *ret)
+{
+	const struct wire_claim *c = &s->rep->claim;
+
+	snprintf(ret->file, sizeof(ret->file), "%.*s", (int)sizeof(ret->file) - 1, c->file);
+	ret->line = c->line > 0 ? c->line : 0;
+	where_text(s, ret);
+}
+
 /* Threads are refused without an OSError: the kernel's counter and the uncaught exception have to do. */
 static void take_pids(struct session *s)
 {
@@ -373,11 +383,8 @@ static void take_pids(struct session *s)
 		return;
 	snprintf(d.what, sizeof(d.what), "starting a thread or a process");
 	limit_number(&d, "cgroup", "--pids", "limits.pids", s->policy->limits.pids);
-	if (strstr(rep->claim.message, "start new thread")) {
-		snprintf(d.where.file, sizeof(d.where.file), "%.*s", (int)sizeof(d.where.file) - 1, rep->claim.file);
-		d.where.line = rep->claim.line > 0 ? rep->claim.line : 0;
-		where_text(s, &d.where);
-	}
+	if (strstr(rep->claim.message, "start new thread"))
+		claim_where(s, &d.where);
 	add_counted(s, &d);
 }
 
@@ -393,6 +400,21 @@ static void take_memory(struct session *s)
 	snprintf(d.what, sizeof(d.what), "using more memory");
 	limit_size(&d, str_prefix(rung, "cgroup") ? "cgroup" : "supervisor", "--memory", "limits.memory",
 		   s->policy->limits.memory);
+	add_counted(s, &d);
+}
+
+/* The dynamic linker has words of its own for it, and no errno: "FILE: failed to map segment from shared object". */
+static void take_library(struct session *s)
+{
+	const struct wire_claim *c = &s->rep->claim;
+	const char *words = strstr(c->message, NOTES_NOT_MAPPED);
+	struct session_denial d = { .nr = -1, .count = 1, .error = EPERM, .by_guest = true };
+
+	if (!words || s->policy->files.exec_from_writable)
+		return;
+	snprintf(d.what, sizeof(d.what), "loading \"%.*s\"", (int)(words - c->message < 200 ? words - c->message : 200), c->message);
+	claim_where(s, &d.where);
+	remedy_exec(&d);
 	add_counted(s, &d);
 }
 
@@ -434,6 +456,7 @@ void notes_take(struct session *s, bool last)
 	count_again(s);
 	take_pids(s);
 	take_memory(s);
+	take_library(s);
 	take_stop(s);
 }
 
