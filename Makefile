@@ -86,6 +86,8 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 
 $(BUILD)/obj/jail/%.o: EXTRA_CFLAGS = $(shell pkg-config --cflags libnl-route-3.0)
 $(BUILD)/obj/guest/%.o: EXTRA_CFLAGS = $(shell $(PYTHON) tools/python-flags cflags) -I$(BUILD)/gen -ffile-prefix-map=$(BUILD)/gen=gen
+# It lives under a filter that the sanitizers' runtime does not keep to.
+$(BUILD)/obj/jail/init.o: override SAN =
 $(BUILD)/obj/guest/prepare.o: $(BUILD)/gen/guest/frozen_modules.h
 
 # It carries these files inside itself (.incbin), which -MMD does not see.
@@ -100,10 +102,10 @@ $(BUILD)/gen/guest/frozen_modules.h: tools/freeze-modules
 
 # Packed relocations save a static program a tenth of a millisecond; start-up code before glibc 2.36 cannot read them.
 RELR = $(shell printf '2.36\n%s\n' "$$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)" | sort -CV && echo -Wl,-z,pack-relative-relocs)
-# Static, for a start without a dynamic loader.
+# Static, for a start without a dynamic loader; the sanitizers want one.
 $(BUILD)/smoljail: $(CLI_OBJ) $(BUILD)/libsmoljail.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(RELR) -static-pie -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(SAN),-pie,$(RELR) -static-pie) -o $@ $^ $(LIBS)
 
 $(BUILD)/libsmoljail.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -154,6 +156,8 @@ $(BUILD)/tests/test_%: tests/unit/test_%.c tests/unit/tap.h $(BUILD)/libsmoljail
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/unit -MMD -MP -MF $@.d $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libsmoljail.a $(LIBS)
 
+# They run in jails, or make a world for one: nothing of the sanitizers.
+$(PROBES): override SAN =
 # Static: it runs inside the small root, which has few libraries.
 $(BUILD)/tests/probe: $(wildcard tests/probe/*.[ch]) Makefile
 	@mkdir -p $(@D)
@@ -199,16 +203,21 @@ lint: all ## static checks of sources and binaries, and a build in which a warni
 	@BUILD=$(BUILD) tools/check-hardening
 objects: $(LIB_OBJ) $(CLI_OBJ) $(GUEST_OBJ) tests
 
+# Commands whose work is mostly done outside the jail: streams, reports, refusals, policies.
+ASAN_BATS = run streams explain trace policy seccomp files
 # FORTIFY hides the very overflows that the sanitizer should see, so HARDEN is empty here.
-check-asan: ## unit tests with the address and undefined-behaviour sanitizers; closes with the lines they covered
+check-asan: all ## unit tests and some of the commands' with the address and undefined-behaviour sanitizers; closes with the lines they covered
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan HARDEN= CFLAGS="-O1 -g -fno-omit-frame-pointer" \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all --coverage" asan-tests
 	@tools/cover $(BUILD)-asan | tail -1
-# The ordinary user's runs add to the counts that root's have made.
-asan-tests: $(UNIT)
+# The host's side is instrumented, the root is the usual one. The ordinary user's runs add to the counts of root's.
+# A supervisor with a filter of its own cannot be searched for leaks; unit tests are.
+asan-tests: $(UNIT) $(PROBES) $(BUILD)/smoljail
+	@rm -rf $(BUILD)/rootfs && cp -a $(BUILD:-asan=)/rootfs $(BUILD)/
 	@find $(BUILD)/obj -name '*.gcda' -delete
 	@chmod -R a+rwX $(BUILD)/obj
 	@BUILD=$(BUILD) tools/run-tests --only unit
+	@BUILD=$(BUILD) ASAN_OPTIONS=detect_leaks=0 tools/run-tests --as root $(patsubst %,--only bats/%,$(ASAN_BATS))
 
 cover: check-asan ## the lines that unit tests cover, file by file
 	@tools/cover $(BUILD)-asan
