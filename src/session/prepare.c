@@ -15,7 +15,7 @@
 
 /* What every jailed program finds in its environment; the policy may replace each. */
 static const char *const base_env[] = {
-	"PATH=/usr/bin:/bin", "HOME=" JAIL_WORK, "USER=user", "LOGNAME=user", "LANG=C.UTF-8",
+	"PATH=/usr/bin:/bin", ("HOME=" JAIL_WORK), "USER=user", "LOGNAME=user", "LANG=C.UTF-8",
 };
 
 /* Numerical libraries start one thread a CPU of the machine, whatever the limits are, unless told. */
