@@ -205,7 +205,7 @@ print(subprocess.run(["true"]).returncode)'
 	pid=$!
 	until [ -s out.txt ]; do sleep 0.1; done
 	status=$(grep -E '^(NoNewPrivs|Seccomp|Seccomp_filters):' "/proc/$pid/status" | tr -d '\t')
-	kill -9 "$pid"
+	kill "$pid"
 	wait "$pid" || true
 	[[ $status == *NoNewPrivs:1* && $status == *Seccomp:2* ]] || fail_with "the supervisor has no filter"
 	[[ $status == *Seccomp_filters:$((before + 1))* ]] || fail_with "it is not its own"
