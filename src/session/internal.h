@@ -12,7 +12,7 @@
 #include "root/root.h"
 
 #define SESSION_SETUP_MS 30000		/* from the start to the guest's ready message */
-#define SESSION_GRACE_MS 250		/* between the polite SIGINT and SIGKILL */
+#define SESSION_GRACE_MS 400		/* between the polite SIGINT and SIGKILL */
 #define SESSION_DRAIN_MS 2000		/* for the pipes to end once every writer is dead */
 #define SESSION_STUCK_MS 200		/* a stopped program's output that the caller does not take */
 #define SESSION_TTY_HOLD_MS 100		/* a terminal that is some other group's: look again */

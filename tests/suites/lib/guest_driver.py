@@ -13,7 +13,7 @@ import time
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 GUEST = os.path.abspath(os.path.join(os.environ.get("BUILD", os.path.join(TREE, "build")), "smoljail-guest"))
-MAGIC, MODE_SESSION, CLAIM_SIZE = 0x736A4231, 6, 4096
+MAGIC, MODE_SESSION, CLAIM_SIZE = 0x736A4231, 6, 20480
 FRAME_MAX = 16 << 20
 WAIT = 60               # seconds for one message; a machine under load is slow
 
