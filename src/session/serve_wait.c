@@ -18,10 +18,10 @@
  * may have to think, learn apart.
  */
 
-#define LOOK_MAX_US 400u
+#define LOOK_MAX_US 600u
 #define LOOK_MIN_US 50u
-#define LOOK_GAP_US 40u		/* one look takes a microsecond; after so many somebody else was running */
-#define SHY_WAITS 256u		/* that are slept through at once after that */
+#define LOOK_GAP_US 200u		/* one look takes a microsecond; after so many somebody else had the CPU */
+#define SHY_WAITS 16u		/* that are slept through at once after that */
 
 static void learn(struct looking *l, uint64_t waited_us)
 {
