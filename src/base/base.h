@@ -9,6 +9,7 @@
 #define SMOLJAIL_BASE_H
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,6 +86,7 @@ struct buf {
 
 int buf_append(struct buf *b, const void *data, size_t len);
 int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
+int buf_vprintf(struct buf *b, const char *fmt, va_list ap) _printf_(2, 0);
 void buf_free(struct buf *b);
 
 char *str_printf(const char *fmt, ...) _printf_(1, 2); /* NULL when out of memory */

@@ -55,20 +55,27 @@ int buf_append(struct buf *b, const void *data, size_t len)
 	return 0;
 }
 
-int buf_printf(struct buf *b, const char *fmt, ...)
+int buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
-	va_list ap;
-	int n;
+	int n = vasprintf(&text, fmt, ap);
 
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
 	if (n < 0) {
 		text = NULL; /* undefined after a failure */
 		return -ENOMEM;
 	}
 	return buf_append(b, text, (size_t)n);
+}
+
+int buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = buf_vprintf(b, fmt, ap);
+	va_end(ap);
+	return r;
 }
 
 void buf_free(struct buf *b)

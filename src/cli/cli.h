@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct sj_err;
 struct sj_run;
@@ -27,6 +28,8 @@ int cmd_version(int argc, char **argv);
 int cli_fail(const struct sj_err *err);
 /* Wrong use of a command; returns SJ_EXIT_USAGE. fix may be NULL. */
 int cli_refuse(const char *fix, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Paths, names and what was read may be anything: nothing of them reaches a terminal raw. */
+void cli_print_plain(FILE *to, const char *s);
 /* What was printed must have arrived: a full disk is no success. */
 int cli_finish(int status);
 
@@ -63,8 +66,6 @@ extern const char policy_import_details[], policy_export_details[];
 int policy_learn(int argc, char **argv);	/* policy_learn.c */
 extern const char policy_learn_details[];
 
-/* Paths and names in a policy may be anything: nothing of them reaches the terminal raw. */
-void policy_print_plain(const char *s);
 /* A text of lines that holds such strings: all but line ends and letters is shown as \u00XX, as JSON would. */
 void policy_print_text(const char *s);
 

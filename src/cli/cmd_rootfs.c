@@ -51,25 +51,12 @@ static int path(const char *name)
 	return cli_finish(0);
 }
 
-/* File names in a damaged root may be anything: nothing of them reaches the terminal raw. */
-static void print_plain(const char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c < 0x20 || c >= 0x7f)
-			printf("\\x%02x", c);
-		else
-			putchar(c);
-	}
-}
-
 static void print_difference(void *arg, const char *where, const char *what)
 {
 	(void)arg;
-	print_plain(where);
+	cli_print_plain(stdout, where);
 	fputs(": ", stdout);
-	print_plain(what);
+	cli_print_plain(stdout, what);
 	putchar('\n');
 }
 

@@ -30,23 +30,13 @@ const char policy_export_details[] =
 	"  -o OUT.json        write it there, not to standard output\n"
 	"  --format FORMAT    oci, the default: for linux.seccomp of a config.json; docker: as Docker keeps its own\n";
 
-static void put_plain(const char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		fprintf(stderr, c < 0x20 || c >= 0x7f ? "\\x%02x" : "%c", c);
-	}
-}
-
-/* What was read may hold anything: nothing of it reaches the terminal raw. */
 static void print_note(void *arg, const char *id, const char *path, const char *sentence)
 {
 	(void)arg;
 	fputs("note: ", stderr);
-	put_plain(path);
+	cli_print_plain(stderr, path);
 	fputs(": ", stderr);
-	put_plain(sentence);
+	cli_print_plain(stderr, sentence);
 	fprintf(stderr, "  [%s]\n", id);
 }
 

@@ -56,18 +56,6 @@ int policy_show(int argc, char **argv)
 	return cli_finish(0);
 }
 
-void policy_print_plain(const char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c < 0x20 || c >= 0x7f)
-			printf("\\x%02x", c);
-		else
-			putchar(c);
-	}
-}
-
 void policy_print_text(const char *s)
 {
 	for (; *s; s++) {
@@ -89,9 +77,9 @@ static void print_note(void *arg, const char *id, const char *path, const char *
 {
 	(void)arg;
 	printf("note: ");
-	policy_print_plain(path);
+	cli_print_plain(stdout, path);
 	printf(": ");
-	policy_print_plain(sentence);
+	cli_print_plain(stdout, sentence);
 	printf("  [%s]\n", id);
 }
 
@@ -108,7 +96,7 @@ int policy_check(int argc, char **argv)
 		return cli_refuse("see smoljail policy check --help", "policy check: name a policy or a file");
 	if (sj_policy_check(name, print_note, NULL, &notes, &err) < 0)
 		return cli_fail(&err);
-	policy_print_plain(name);
+	cli_print_plain(stdout, name);
 	printf(": ok, %zu note%s\n", notes, notes == 1 ? "" : "s");
 	return cli_finish(0);
 }

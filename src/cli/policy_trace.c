@@ -21,29 +21,17 @@ const char policy_trace_details[] =
 
 /* ---- the table ------------------------------------------------------------------- */
 
-static void print_safe(const char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c < 0x20 || c >= 0x7f)
-			fprintf(stderr, "\\x%02x", c);
-		else
-			fputc(c, stderr);
-	}
-}
-
 static void print_op(const struct sj_traced *t)
 {
 	bool allowed = strcmp(t->action, "allowed") == 0;
 
 	fprintf(stderr, "  %8llu  %-8s  ", (unsigned long long)t->count, allowed ? "" : t->action);
-	print_safe(t->what);
+	cli_print_plain(stderr, t->what);
 	if (!allowed)
 		fprintf(stderr, "  (%s)", t->rule);
 	if (t->file[0]) {
 		fputs("  at ", stderr);
-		print_safe(t->file);
+		cli_print_plain(stderr, t->file);
 		fprintf(stderr, ":%d", t->line);
 	}
 	fputc('\n', stderr);

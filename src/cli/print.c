@@ -39,6 +39,18 @@ int cli_refuse(const char *fix, const char *fmt, ...)
 	return SJ_EXIT_USAGE;
 }
 
+void cli_print_plain(FILE *to, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c < 0x20 || c >= 0x7f)
+			fprintf(to, "\\x%02x", c);
+		else
+			fputc(c, to);
+	}
+}
+
 int cli_finish(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))

@@ -266,15 +266,19 @@ static int add_rules(struct build *b)
 	return 0;
 }
 
-static bool same_rule(const struct policy_rule *a, const struct policy_rule *b)
+bool policy_same_args(const struct policy_arg *a, size_t n_a, const struct policy_arg *b, size_t n_b)
 {
-	if (a->action != b->action || a->error != b->error || a->n_args != b->n_args)
+	if (n_a != n_b)
 		return false;
-	for (size_t i = 0; i < a->n_args; i++)
-		if (a->args[i].index != b->args[i].index || a->args[i].op != b->args[i].op ||
-		    a->args[i].mask != b->args[i].mask || a->args[i].value != b->args[i].value)
+	for (size_t i = 0; i < n_a; i++)
+		if (a[i].index != b[i].index || a[i].op != b[i].op || a[i].mask != b[i].mask || a[i].value != b[i].value)
 			return false;
 	return true;
+}
+
+static bool same_rule(const struct policy_rule *a, const struct policy_rule *b)
+{
+	return a->action == b->action && a->error == b->error && policy_same_args(a->args, a->n_args, b->args, b->n_args);
 }
 
 static uint32_t hash(const char *s)

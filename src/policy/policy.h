@@ -152,6 +152,8 @@ int policy_load(const char *which, const struct policy_set *sets, size_t n_sets,
  */
 int policy_load_doc(struct json_t *doc, const char *base, const char *name, const struct policy_set *sets, size_t n_sets,
 		    struct policy **ret, struct sj_err *err);
+/* The same conditions in the same order. */
+bool policy_same_args(const struct policy_arg *a, size_t n_a, const struct policy_arg *b, size_t n_b);
 /* Does a grant nothing that b does not? If not, why is a sentence. */
 #define POLICY_LOOSER_MAX 200
 bool policy_is_within(const struct policy *a, const struct policy *b, char why[POLICY_LOOSER_MAX]);

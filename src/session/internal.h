@@ -150,6 +150,11 @@ void handover_close(struct handover *h);
 void handover_spec(const struct policy *policy, const struct prep *prep, struct jail_spec *ret);
 /* For good, the calling thread (run_confine.c). */
 int run_confine(struct sj_err *err);
+/* Load a filter of one's own; `what` names it in an error. */
+int confine_load(struct sock_filter *insns, unsigned short len, const char *what, struct sj_err *err);
+/* The head of such a filter: foreign architectures are killed, and the call's number is loaded. Returns its length. */
+#define CONFINE_HEAD 4
+unsigned short confine_head(struct sock_filter insns[CONFINE_HEAD]);
 int handover_fault(const char *what, int error, struct sj_err *err);	/* E_HOST; returns -error */
 
 /* ---- a look at a thread that waits for an answer (peek.c, peek_call.c) -- */

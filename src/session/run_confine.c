@@ -65,16 +65,30 @@ static const struct {
 
 #define INSNS_MAX (ARRAY_LEN(allowed) * 2 + ARRAY_LEN(partly) * 5 + 8)
 
+unsigned short confine_head(struct sock_filter insns[CONFINE_HEAD])
+{
+	insns[0] = INSN(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
+	insns[1] = INSN(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, OWN_ARCH);
+	insns[2] = INSN(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+	insns[3] = INSN(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
+	return CONFINE_HEAD;
+}
+
+int confine_load(struct sock_filter *insns, unsigned short len, const char *what, struct sj_err *err)
+{
+	struct sock_fprog prog = { .len = len, .filter = insns };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+		return handover_fault(what, errno, err);
+	return 0;
+}
+
 static unsigned short build(struct sock_filter insns[INSNS_MAX])
 {
 	const struct sock_filter allow = INSN(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
 	const struct sock_filter refuse = INSN(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM);
-	unsigned short n = 0;
+	unsigned short n = confine_head(insns);
 
-	insns[n++] = INSN(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
-	insns[n++] = INSN(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, OWN_ARCH);
-	insns[n++] = INSN(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
-	insns[n++] = INSN(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
 		insns[n++] = INSN(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)allowed[i]);
 		insns[n++] = allow;
@@ -95,11 +109,6 @@ static unsigned short build(struct sock_filter insns[INSNS_MAX])
 int run_confine(struct sj_err *err)
 {
 	struct sock_filter insns[INSNS_MAX];
-	struct sock_fprog prog = { .filter = insns };
 
-	prog.len = build(insns);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
-		return handover_fault("the supervisor's own filter", errno, err);
-	return 0;
+	return confine_load(insns, build(insns), "the supervisor's own filter", err);
 }

@@ -17,23 +17,10 @@
  * come out, and are reported, as if this filter were not there. No argument is
  * looked at: the kernel then keeps its list of allowed calls, and nothing gets slower.
  */
-#include <linux/audit.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "session/serve_internal.h"
-
-#if defined(__x86_64__)
-#define SERVE_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define SERVE_ARCH AUDIT_ARCH_AARCH64
-#else
-#error "serve_confine.c needs the audit architecture of this machine"
-#endif
 
 #define CALLS_MAX 200
 #define INSN(code_, jt_, jf_, k_) ((struct sock_filter){ .code = (code_), .jt = (jt_), .jf = (jf_), .k = (k_) })
@@ -60,12 +47,8 @@ static bool is_refused(const struct policy_rule *rule)
 
 static unsigned short build(const struct policy_syscalls *calls, struct sock_filter *insns)
 {
-	unsigned short n = 0;
+	unsigned short n = confine_head(insns);
 
-	insns[n++] = INSN(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
-	insns[n++] = INSN(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SERVE_ARCH);
-	insns[n++] = INSN(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
-	insns[n++] = INSN(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < calls->n_rules && n < 2 * CALLS_MAX; i++) {
 		int nr = is_refused(&calls->rules[i]) ? filter_call_number(calls->rules[i].name) : -1;
 
@@ -81,11 +64,6 @@ static unsigned short build(const struct policy_syscalls *calls, struct sock_fil
 int serve_confine(const struct server *sv, struct sj_err *err)
 {
 	struct sock_filter insns[2 * CALLS_MAX + 8];
-	struct sock_fprog prog = { .filter = insns };
 
-	prog.len = build(&sv->policy->syscalls, insns);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
-		return handover_fault("the server's own filter", errno, err);
-	return 0;
+	return confine_load(insns, build(&sv->policy->syscalls, insns), "the server's own filter", err);
 }

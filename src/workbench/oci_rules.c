@@ -139,13 +139,7 @@ static void add_plain(struct build *b, int nr, const struct oci_answer *answer)
 
 static bool same_rule(const struct oci_rule *a, const struct oci_rule *b)
 {
-	if (a->nr != b->nr || !oci_same(&a->answer, &b->answer) || a->n_args != b->n_args)
-		return false;
-	for (size_t i = 0; i < a->n_args; i++)
-		if (a->args[i].index != b->args[i].index || a->args[i].op != b->args[i].op ||
-		    a->args[i].mask != b->args[i].mask || a->args[i].value != b->args[i].value)
-			return false;
-	return true;
+	return a->nr == b->nr && oci_same(&a->answer, &b->answer) && policy_same_args(a->args, a->n_args, b->args, b->n_args);
 }
 
 static int add_rule(struct build *b, const struct oci_rule *rule)

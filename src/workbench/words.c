@@ -16,17 +16,12 @@
 
 void page_put(struct page *p, const char *fmt, ...)
 {
-	_cleanup_free_ char *text = NULL;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		text = NULL; /* undefined after a failure */
-	if (!text || buf_append(&p->b, text, (size_t)n) < 0)
+	if (buf_vprintf(&p->b, fmt, ap) < 0)
 		p->failed = true;
+	va_end(ap);
 }
 
 void page_plain(struct page *p, const char *s)
