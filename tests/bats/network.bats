@@ -62,12 +62,13 @@ print(socket.create_connection(s.getsockname()).recv(9))'
 }
 
 @test "abstract sockets of the host are out of reach, with its network or without" {
-	python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX); s.bind("\0smoljail-canary"); s.listen(); print(1, flush=True); time.sleep(20)' >up.txt &
+	local name=smoljail-canary-$$-$BATS_TEST_NUMBER
+	NAME=$name python3 -c 'import os, socket, time; s = socket.socket(socket.AF_UNIX); s.bind("\0" + os.environ["NAME"]); s.listen(); print(1, flush=True); time.sleep(20)' >up.txt &
 	local pid=$!
 	for _ in $(seq 50); do [ -s up.txt ] && break; sleep 0.1; done
-	probe abstract smoljail-canary
+	probe abstract $name
 	[[ $stdout =~ ECONNREFUSED|EPERM|EACCES ]] || fail_with none
-	probe --net host abstract smoljail-canary
+	probe --net host abstract $name
 	local with_host=$stdout
 	kill $pid
 	if report '.isolation[]' | grep -Eq 'landlock:([6-9]|[1-9][0-9])'; then
