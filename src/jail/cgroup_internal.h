@@ -83,6 +83,7 @@ void poll_files_add(struct poll_files *f, int proc, pid_t pid);
 
 struct poll_stat {
 	pid_t pid, ppid;
+	char state;		/* 'R': it has a CPU, or waits for one */
 	uint32_t threads;
 	uint64_t ticks;		/* own CPU time and that of reaped children */
 	uint64_t start;		/* clock ticks after boot */

@@ -127,6 +127,13 @@ int jail_death_fd(const struct jail *j);	/* readable when every process is dead:
 int jail_sample(struct jail *j, struct jail_usage *ret);
 /* The same for cpu_us and memory_peak alone, at a fraction of the cost; -ENOTSUP where no control group has both. */
 int jail_glance(struct jail *j, struct jail_usage *ret);
+/* How the main program stands with the CPU. */
+struct jail_progress {
+	bool ready;		/* it has a CPU, or waits for one */
+	uint64_t cpu_us;	/* that it has had so far, in ticks of the clock (mostly 10 ms); reaped children included */
+};
+/* 0 or -errno: -ENOENT where /proc has no lists of children, -ESRCH when the program is gone. */
+int jail_progress(const struct jail *j, struct jail_progress *ret);
 /* Bytes used of the private folders; full: a folder has no space or no inode left (JAIL_LANDLOCK: or is past its size). */
 void jail_disk(struct jail *j, uint64_t *ret_used, bool *ret_full);
 enum jail_full { JAIL_FULL_NOT, JAIL_FULL_SPACE, JAIL_FULL_INODES };

@@ -29,10 +29,11 @@ bool poll_parse_stat(const char *text, struct poll_stat *ret)
 	const char *p = strrchr(text, ')');
 	long long v[POLL_STAT_FIELDS] = { 0 };
 	long pid = strtol(text, NULL, 10);
-	char *end;
+	char *end, state;
 
 	if (!p || p[1] != ' ' || p[2] == '\0' || p[3] != ' ' || pid <= 0 || pid > INT_MAX)
 		return false;
+	state = p[2];
 	p += 3;
 	for (size_t i = 1; i < POLL_STAT_FIELDS; i++) {
 		v[i] = strtoll(p, &end, 10);
@@ -44,6 +45,7 @@ bool poll_parse_stat(const char *text, struct poll_stat *ret)
 		return false;
 	ret->pid = (pid_t)pid;
 	ret->ppid = (pid_t)v[STAT_PPID];
+	ret->state = state;
 	ret->threads = v[STAT_THREADS] > 0 ? (uint32_t)v[STAT_THREADS] : 0;
 	ret->start = (uint64_t)v[STAT_START];
 	ret->ticks = 0;

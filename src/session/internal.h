@@ -12,7 +12,9 @@
 #include "root/root.h"
 
 #define SESSION_SETUP_MS 30000		/* from the start to the guest's ready message */
-#define SESSION_GRACE_MS 400		/* between the polite SIGINT and SIGKILL */
+#define SESSION_GRACE_MS 400		/* between the polite SIGINT and SIGKILL, for a program that gets a CPU */
+#define SESSION_GRACE_MAX_MS 5000	/* for one that does not */
+#define SESSION_GRACE_CPU_MS 50		/* enough to obey */
 #define SESSION_DRAIN_MS 2000		/* for the pipes to end once every writer is dead */
 #define SESSION_STUCK_MS 200		/* a stopped program's output that the caller does not take */
 #define SESSION_TTY_HOLD_MS 100		/* a terminal that is some other group's: look again */
@@ -246,6 +248,18 @@ enum stop {
 	STOP_SIGNAL,	/* a signal sent to the supervisor */
 };
 
+/* ---- how long a program may take to obey a SIGINT (grace.c) ------------ */
+
+struct grace {
+	uint64_t until;		/* when to ask grace_over(); 0: never */
+	uint64_t last;		/* it is over then, whatever happens */
+	uint64_t cpu_us;	/* what the program had used when it was sent */
+};
+
+void grace_begin(struct grace *g, const struct jail *j, uint64_t now);
+/* At g->until. False: the program could not obey yet, and g->until is later now. */
+bool grace_over(struct grace *g, const struct jail *j, uint64_t now);
+
 struct session {
 	const struct session_run *run;
 	const struct policy *policy;
@@ -270,7 +284,8 @@ struct session {
 	uint64_t started_at, ready_at;
 	uint64_t exited_at;		/* the program ended, or init with it */
 	uint64_t killed_at;		/* 0 = not yet */
-	uint64_t sample_at, kill_at;	/* 0 = not due */
+	uint64_t sample_at;		/* 0 = not due */
+	struct grace grace;		/* once it was stopped softly */
 	uint64_t disk_at;		/* the next look at the private folders */
 	unsigned int n_cpus;
 };

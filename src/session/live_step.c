@@ -150,7 +150,8 @@ void step_stop(struct live *l, enum stop why)
 		return;
 	l->step.stop = why;
 	jail_signal(l->jail, SIGINT);
-	l->kill_at = l->server->now + SESSION_GRACE_MS * 1000u;
+	grace_begin(&l->step.grace, l->jail, l->server->now);
+	l->kill_at = l->step.grace.until;
 	/* One that comes just before the guest begins to wait for a tool's result wakes it from nothing. */
 	l->again_at = l->n_calls ? l->server->now + SESSION_GRACE_MS * 500u : 0;
 	live_plan(l);

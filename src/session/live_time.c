@@ -181,6 +181,17 @@ void live_plan(struct live *l)
 	l->server->slots[l->slot].wake = at;
 }
 
+/* A step that was stopped, or a guest that closed its channel, is still there. */
+static void lose_patience(struct live *l)
+{
+	struct grace *g = &l->step.grace;
+
+	if (runs(l) && l->step.stop != STOP_NONE && !grace_over(g, l->jail, l->server->now))
+		l->kill_at = g->until;
+	else
+		live_kill(l, runs(l) ? AFTER_RESTART : AFTER_DOWN);
+}
+
 static void interrupt_again(struct live *l)
 {
 	l->again_at = 0;
@@ -206,7 +217,7 @@ void live_tick(struct live *l)
 	uint64_t now = l->server->now;
 
 	if (l->kill_at && now >= l->kill_at)
-		live_kill(l, runs(l) ? AFTER_RESTART : AFTER_DOWN);
+		lose_patience(l);
 	else if (l->again_at && now >= l->again_at)
 		interrupt_again(l);
 	else if (now >= wall_deadline(l))

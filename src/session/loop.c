@@ -40,7 +40,7 @@ static void kill_now(struct session *s, uint64_t now)
 	jail_kill(s->jail);
 	if (!s->killed_at)
 		s->killed_at = now;
-	s->kill_at = 0;
+	s->grace.until = 0;
 }
 
 /* SIGINT first: Python then says where it was, and flushes what it had printed. */
@@ -50,7 +50,7 @@ static void stop_softly(struct session *s, enum stop why, uint64_t now)
 		return;
 	s->stop = why;
 	jail_signal(s->jail, SIGINT);
-	s->kill_at = now + SESSION_GRACE_MS * 1000u;
+	grace_begin(&s->grace, s->jail, now);
 }
 
 static void stop_hard(struct session *s, enum stop why, uint64_t now)
@@ -147,8 +147,8 @@ static uint64_t next_deadline(const struct session *s, uint64_t now)
 		earlier(&at, wall_deadline(s));
 		earlier(&at, s->sample_at);
 	}
-	if (s->kill_at)
-		earlier(&at, s->kill_at);
+	if (s->grace.until)
+		earlier(&at, s->grace.until);
 	/* Once it is over, what is still waited for is a reader of the output, however long that takes. */
 	if ((s->exited_at || s->killed_at) && drained > now)
 		earlier(&at, drained);
@@ -169,7 +169,7 @@ static void serve_time(struct session *s, uint64_t now)
 		else if (now >= s->sample_at)
 			sample(s, now);
 	}
-	if (s->kill_at && now >= s->kill_at)
+	if (s->grace.until && now >= s->grace.until && grace_over(&s->grace, s->jail, now))
 		kill_now(s, now);
 	if (now >= s->io.in.hold_until)
 		s->io.in.hold_until = 0;
@@ -337,11 +337,11 @@ static int serve_jail(struct session *s, uint64_t now, struct sj_err *err)
 	case JAIL_EVENT_EXITED:
 		s->exited = true;
 		s->wait_status = status;
-		s->kill_at = 0;
+		s->grace.until = 0;
 		return ended(s, now, err);
 	case JAIL_EVENT_GONE:
 		s->gone = true;
-		s->kill_at = 0;
+		s->grace.until = 0;
 		return ended(s, now, err);
 	}
 	return 0;

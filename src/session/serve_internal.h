@@ -190,6 +190,7 @@ struct step {
 	uint64_t resumed_at;		/* 0: it waits for its client */
 	uint64_t pause_cpu;		/* CPU time when the pause was last looked at; UINT64_MAX: not looked at yet */
 	enum stop stop;
+	struct grace grace;		/* once it was stopped */
 	uint64_t budget;		/* output bytes still allowed */
 	uint64_t out_bytes, err_bytes, replaced;
 	bool truncated;

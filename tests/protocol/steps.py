@@ -85,6 +85,16 @@ def test_timeout_keeps_state():
         assert c.run(s, "'x' in globals()")["value"] is False
 
 
+def test_timeout_without_cpu_keeps_state():
+    """A hundredth of a CPU, in one piece a second: for longer than the grace time nothing in the jail can run."""
+    with Server() as (_, c):
+        s = c.session(limits={"cpus": "0.01"})
+        c.run(s, "x = 5")
+        r = c.run(s, "while True: pass", timeout=0.3)
+        assert (r["status"], r["state"]) == ("timeout", "kept"), r
+        assert c.run(s, "x")["value"] == 5
+
+
 def test_interrupt():
     with Server() as (_, c):
         s = c.session()

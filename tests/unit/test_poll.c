@@ -39,7 +39,7 @@ static void test_stat(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		(void)snprintf(text, sizeof(text), "42 %s" TAIL, names[i]);
-		ok(poll_parse_stat(text, &st) && st.pid == 42 && st.ppid == 5 && st.threads == 3 && st.ticks == 110 &&
+		ok(poll_parse_stat(text, &st) && st.pid == 42 && st.ppid == 5 && st.threads == 3 && st.ticks == 110 && st.state == 'S' &&
 		   st.start == 987654, "hostile name %zu", i);
 	}
 	st.pid = 9;
