@@ -40,6 +40,7 @@ PyObject *run_call(PyObject *self, PyObject *args);
 /* mask(true): until mask(false), SIGINT is noted and not raised. */
 PyObject *run_mask(PyObject *self, PyObject *on);
 /* An interrupt came while masked, or between; it is taken by asking. Main thread only, true at most once. */
+bool run_is_live(void);	/* a step runs */
 bool run_take_interrupt(void);
 
 /* ---- counting and checking in instrumented steps (session_guard.c) ---- */

@@ -7,6 +7,7 @@
  */
 #include <pthread.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -23,29 +24,53 @@ static struct {
 	size_t start, end;	/* what of input is not used yet */
 	PyObject *body;		/* a frame that is not complete */
 	size_t got;
+	struct wire_wait waits[2];	/* for a command; for the result of a call */
 	unsigned char input[INPUT_SIZE];
 } channel = { .limit = SESSION_FRAME_MAX, .writer = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- in ------------------------------------------------------------------ */
 
-/* read() that gives way to a signal's handler only where a step can be interrupted. */
+/* False: nothing has come, and it is time to sleep. A channel that has an error or has ended is told by read(). */
+static bool look_for_bytes(struct wire_wait *w)
+{
+	int there = 0;
+
+	do {
+		if (ioctl(WIRE_CHANNEL_FD, FIONREAD, &there) < 0 || there > 0)
+			return true;
+	} while (wire_wait_more(w));
+	return false;
+}
+
+/*
+ * read() that gives way to a signal's handler only where a step can be interrupted. A signal that
+ * comes while it looks would not wake it from its sleep any more: handlers are asked in between.
+ */
 static ssize_t wait_for_bytes(void *data, size_t size)
 {
+	struct wire_wait *w = &channel.waits[run_is_live()];
+	bool looks = wire_wait_begin(w);
+
 	for (;;) {
 		PyThreadState *state;
-		ssize_t n;
-		int error;
+		ssize_t n = -1;
+		int error = EINTR;
 
 		if (run_take_interrupt()) {
 			PyErr_SetNone(PyExc_KeyboardInterrupt);
 			return -1;
 		}
 		state = PyEval_SaveThread();
-		n = read(WIRE_CHANNEL_FD, data, size);
-		error = errno;
+		if (!looks || look_for_bytes(w)) {
+			n = read(WIRE_CHANNEL_FD, data, size);
+			error = errno;
+		}
+		looks = false;
 		PyEval_RestoreThread(state);
-		if (n > 0)
+		if (n > 0) {
+			(void)wire_wait_end(w);
 			return n;
+		}
 		if (n == 0 || error != EINTR) {
 			PyErr_SetString(PyExc_EOFError, "the session's channel is closed");
 			return -1;

@@ -40,6 +40,11 @@ static PyMethodDef on_sigint_def = {
 	"The default handler for SIGINT: it raises KeyboardInterrupt, while a step runs.",
 };
 
+bool run_is_live(void)
+{
+	return interrupt.live;
+}
+
 bool run_take_interrupt(void)
 {
 	if (!interrupt.pending || PyThread_get_thread_ident() != interrupt.main_thread)

@@ -300,12 +300,6 @@ struct slot {
 	uint32_t hash;			/* of the name */
 };
 
-/* How long server_wait() looks before it sleeps. */
-struct looking {
-	uint32_t us;
-	uint32_t shy;			/* waits to come in which it does not look at all */
-};
-
 struct server {
 	struct serve_options opt;
 	struct policy *policy;
@@ -321,7 +315,7 @@ struct server {
 	char *chunk;			/* SERVE_CHUNK bytes each: what clients, guests and pipes are read into */
 	char *guest_chunk, *pipe_chunk;
 	uint64_t now, started_at, ended_at;
-	struct looking looking[2];	/* for an answer of a client; of a guest */
+	struct wire_wait waits[2];	/* for an answer of a client; of a guest */
 	bool wrote_to_guest;		/* was the last one that was written to */
 	uint64_t steps;
 	uint64_t names;			/* numbers given to nameless sessions */

@@ -184,4 +184,22 @@ struct wire_members {
 int wire_json_look(const char *json, size_t len, struct wire_members *ret);
 const struct wire_span *wire_member(const struct wire_members *m, const char *name);	/* NULL: none */
 
+/* ---- waiting for the other side (wait.c) ------------------------------ */
+
+/* Zeroes to begin with; what was learnt of one kind of waits is kept for the next one. */
+struct wire_wait {
+	uint32_t us;		/* for how long it is looked */
+	uint32_t shy;		/* waits to come in which it is not looked at all */
+	uint32_t shyness;	/* how many the next ones will be */
+	uint64_t start, last;
+	bool looks;
+};
+
+/* A wait begins. True: it is worth looking more than once. */
+bool wire_wait_begin(struct wire_wait *w);
+/* Nothing was there. Gives way to others; true: look once more, false: sleep until something comes. */
+bool wire_wait_more(struct wire_wait *w);
+/* It has come. Returns the time, CLOCK_MONOTONIC in microseconds. */
+uint64_t wire_wait_end(struct wire_wait *w);
+
 #endif
