@@ -34,8 +34,6 @@ struct learn_job {
 /* One program in a jail. 0, or an exit status: the mistake has been told. */
 int learn_run_one(const struct learn_job *job, const char *policy, bool learning, const char *script, struct learn_end *end,
 		  struct sj_report **ret);
-/* On standard error, nothing of it raw. */
-void learn_print_safe(const char *s);
 /* The files of a corpus, sorted. */
 int learn_corpus(const char *path, char ***ret);
 

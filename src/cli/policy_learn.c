@@ -95,7 +95,7 @@ static void tell_denied(const struct sj_report *report)
 
 	for (size_t i = 0; sj_report_denial(report, i, &d) == 0; i++) {
 		fputs("smoljail: denied while learning, and after: ", stderr);
-		learn_print_safe(d.what);
+		cli_print_plain(stderr, d.what);
 		fprintf(stderr, " (%s)%s\n", d.rule, strncmp(d.rule, "network.", 8) == 0 ? "; see --allow net=..." : "");
 	}
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cli/learn.h"
 
 #define LIST_MAX (16u << 20)	/* bytes of a file that lists programs */
@@ -65,12 +66,6 @@ int learn_end_note(struct learn_end *end, const struct sj_report *report)
 
 /* ---- what differs -------------------------------------------------------------------- */
 
-void learn_print_safe(const char *s)
-{
-	for (; *s; s++)
-		fputc((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f ? '?' : *s, stderr);
-}
-
 static bool is_in(char *const *list, const char *text)
 {
 	for (; list && *list; list++)
@@ -88,7 +83,7 @@ static bool tell_denied(const char *name, const struct learn_end *before, const 
 		if (is_in(before->denied, *what))
 			continue;
 		fprintf(stderr, "smoljail: check: %s: denied now: ", name);
-		learn_print_safe(*what);
+		cli_print_plain(stderr, *what);
 		fputc('\n', stderr);
 		any = true;
 	}

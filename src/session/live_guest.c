@@ -262,6 +262,10 @@ static void on_done(struct live *l, const struct msg *m)
 		live_violation(l, "done with an unknown status");
 		return;
 	}
+	if (!live_guarded(l, m)) {
+		live_violation(l, "done with refusals that no guard makes");
+		return;
+	}
 	if (strcmp(status, "ok") != 0)
 		jail_disk(l->jail, &used, &full);
 	step_end(l, m, &usage, full);

@@ -25,7 +25,8 @@ int source_open(struct server *sv, struct source *src, enum source_kind kind, in
 	*src = (struct source){ .kind = kind, .fd = fd, .events = events, .own = own, .owner = owner };
 	if (epoll_ctl(sv->epoll, EPOLL_CTL_ADD, fd, &e) == 0)
 		return 0;
-	if (errno != EPERM) {
+	/* Files, which no epoll takes, are a client's only. */
+	if (errno != EPERM || (kind != SOURCE_CLIENT_IN && kind != SOURCE_CLIENT_OUT)) {
 		src->fd = -1;
 		return -errno;
 	}
@@ -42,10 +43,10 @@ void source_want(struct server *sv, struct source *src, uint32_t events)
 		return;
 	if (src->plain)
 		sv->plain += (events != 0) - (src->events != 0);
-	else if (src->muted)
-		(void)epoll_ctl(sv->epoll, EPOLL_CTL_ADD, src->fd, &e);
-	else
+	else if (!src->muted)
 		(void)epoll_ctl(sv->epoll, EPOLL_CTL_MOD, src->fd, &e);
+	else if (epoll_ctl(sv->epoll, EPOLL_CTL_ADD, src->fd, &e) < 0)
+		return; /* no memory: still muted, so the next wish tries again */
 	src->events = events;
 	src->muted = false;
 }

@@ -277,6 +277,7 @@ void live_sync(struct live *l);
 void live_channel(struct live *l, uint32_t events);
 void live_denied(struct live *l, uint32_t events);
 void live_tool_result(struct live *l, const struct msg *m);
+bool live_guarded(struct live *l, const struct msg *m);	/* false: no guard refuses such things (live_guard.c) */
 
 void step_begin(struct live *l);
 void step_output(struct live *l, bool err);	/* a pipe is readable */

@@ -91,6 +91,17 @@ def test_forged_kernel_facts():
     assert seen[-1]["status"] == "ok" and seen[-1]["usage"]["wall_ms"] > 0, seen
 
 
+def test_refusals_that_no_guard_makes():
+    good = {"rule": "imports", "what": "import of os", "count": 1}
+    for refused in ([{**good, "rule": "syscalls"}], [{**good, "what": ""}], [{**good, "what": 7}], [{**good, "count": -1}], [{**good, "count": 1e30}],
+                    [{**good, "count": None}], [7], [[]], [good] * 17, [{}]):
+        ends(f"frame({{'type': 'done', 'status': 'ok', 'refused': {refused!r}}})")
+    seen = attack("frame({'type': 'done', 'status': 'ok', 'refused': [{'rule': 'guard', 'what': 'x\\033[2J' + 'y' * 9999, 'count': 1, "
+                  "'file': 7, 'line': -5, 'function': []}]})\nos._exit(0)")
+    denied = seen[-1]["denied"]
+    assert len(denied) == 1 and len(denied[0]["what"]) < 256 and "\033" not in denied[0]["what"] and denied[0]["seen_by"] == "guest", denied
+
+
 def test_half_a_frame():
     result = attack("raw(struct.pack('>I', 1000) + b'{')\nos.close(fd)\ntime.sleep(30)", timeout=10)[-1]
     assert (result["status"], result["state"]) == ("lost", "reset"), result

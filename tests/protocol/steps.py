@@ -95,6 +95,27 @@ def test_timeout_without_cpu_keeps_state():
         assert c.run(s, "x")["value"] == 5
 
 
+def test_refusals_of_guards():
+    with Server() as (_, c):
+        s = c.session(imports=["math"])
+        r = c.run(s, "import math\ndef f():\n    import socket\nfor _ in range(3):\n    try: f()\n    except ImportError: pass\nimport os.path")
+        wanted = [("import of socket", "imports", 3, {"file": "<step 1>", "function": "f", "line": 3}),
+                  ("import of os.path", "imports", 1, {"file": "<step 1>", "function": "<module>", "line": 7})]
+        got = [(d["what"], d["rule"], d["count"], {k: d["where"][k] for k in ("file", "function", "line")}) for d in r["denied"]]
+        assert got == wanted, r["denied"]
+        first = r["denied"][0]
+        assert (first["layer"], first["seen_by"], first["syscall"], first["errno"], first["allow_flag"]) == ("guard", "guest", None, None, None), r
+        assert "imports" in first["allow_with"] and first["never"] is None, first
+        assert c.run(s, "math.pi > 3")["denied"] == []
+        again = c.run(s, "import socket")["denied"]
+        assert [(d["what"], d["count"]) for d in again] == [("import of socket", 1)], again
+        compat = c.session(guard="compat")
+        r = c.run(compat, "().__class__")
+        assert [(d["rule"], d["layer"]) for d in r["denied"]] == [("guard", "guard")] and "native" in r["denied"][0]["allow_with"], r["denied"]
+        report = c.ask("close", session=s)["report"]
+        assert {d["what"]: d["count"] for d in report["denied"]} == {"import of socket": 4, "import of os.path": 1}, report["denied"]
+
+
 def test_interrupt():
     with Server() as (_, c):
         s = c.session()

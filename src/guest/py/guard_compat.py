@@ -9,7 +9,7 @@ import builtins
 import math
 import sys
 
-from . import guard_imports, guard_rewrite, guard_words, sources
+from . import guard_imports, guard_notes, guard_rewrite, guard_words
 from .guard_words import InterpreterError
 
 MAX_OPERATIONS = 10_000_000
@@ -28,15 +28,20 @@ _DANGEROUS = frozenset([
     ("builtins", "__import__"), ("os", "popen"), ("os", "system"), ("posix", "system")])
 
 
+def _refusal(message, rule="guard"):
+    guard_notes.note(rule, message)
+    return InterpreterError(message)
+
+
 def _getattr(obj, name, default=None):
     if isinstance(name, str) and guard_rewrite.is_dunder(name):
-        raise InterpreterError(guard_rewrite.dunder_message(name))
+        raise _refusal(guard_rewrite.dunder_message(name))
     return getattr(obj, name, default)
 
 
 def _setattr(obj, name, value):
     if isinstance(name, str) and guard_rewrite.is_dunder(name):
-        raise InterpreterError(guard_rewrite.dunder_message(name))
+        raise _refusal(guard_rewrite.dunder_message(name))
     setattr(obj, name, value)
 
 
@@ -45,7 +50,7 @@ _setattr.__name__ = _setattr.__qualname__ = "setattr"
 
 
 def _refuse(message, *values):
-    raise InterpreterError(message)
+    raise _refusal(message)
 
 
 class Guard:
@@ -98,8 +103,8 @@ class Guard:
 
     def used_up(self, what):
         if what == "turns":
-            raise InterpreterError("Maximum number of %d iterations in While loop exceeded" % MAX_WHILE_ITERATIONS)
-        raise InterpreterError(
+            raise _refusal("Maximum number of %d iterations in While loop exceeded" % MAX_WHILE_ITERATIONS)
+        raise _refusal(
             "Reached the max number of operations of %d. Maybe there is an infinite loop somewhere in the code, or "
             "you're just asking too many calculations." % self.limit)
 
@@ -108,14 +113,14 @@ class Guard:
         if call:
             if any(value is allowed for allowed in self.base.values()):
                 return value
-            raise InterpreterError("Invoking a builtin function that has not been explicitly added as a tool is not "
+            raise _refusal("Invoking a builtin function that has not been explicitly added as a tool is not "
                                    "allowed (%s)." % value.__name__)
         if isinstance(value, type(sys)) or isinstance(value, dict):
             name = value.get("__name__") if isinstance(value, dict) else value.__name__
             if not self.imports.allows(str(name)):
-                raise InterpreterError("Forbidden access to module: %s" % name)
+                raise _refusal("Forbidden access to module: %s" % name, "imports")
         elif (value.__module__, value.__name__) in _DANGEROUS and value.__name__ not in self.protected:
-            raise InterpreterError("Forbidden access to function: %s" % value.__name__)
+            raise _refusal("Forbidden access to function: %s" % value.__name__)
         return value
 
     def method(self, obj, name):
@@ -124,5 +129,5 @@ class Guard:
         function = getattr(obj, name)
         own = getattr(function, "__name__", None)
         if isinstance(own, str) and guard_rewrite.is_dunder(own) and own not in _ALLOWED_DUNDERS:
-            raise InterpreterError("Forbidden call to dunder function: %s" % own)
+            raise _refusal("Forbidden call to dunder function: %s" % own)
         return function

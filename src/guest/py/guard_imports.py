@@ -7,6 +7,8 @@ Never: looks at what libraries import
 import builtins
 import sys
 
+from . import guard_notes
+
 
 def make_tree(names):
     """["a", "b.*"] -> {"a": {}, "b": {"*": {}}}"""
@@ -39,6 +41,7 @@ class ImportGuard:
 
     def check(self, name, is_from):
         if not self.allows(name):
+            guard_notes.note("imports", "import of " + name)
             raise self.refusal("%s of %s is not allowed. Authorized imports are: %s" % ("Import", name, self.names)
                                if not is_from else
                                "Import from %s is not allowed. Authorized imports are: %s" % (name, self.names))

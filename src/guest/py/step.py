@@ -9,7 +9,7 @@ import _smoljail
 import posix
 import sys
 
-from . import channel, display, errors, files, sources, tools, values_of_steps
+from . import channel, display, errors, files, guard_notes, sources, tools, values_of_steps
 from ._values import encode_value, safe_repr
 
 FUTURE = 0x1FE0000      # flags of `from __future__`, which hold for the steps that follow
@@ -92,6 +92,9 @@ class Runner:
         done["files"], trouble = _smoljail.call(files.changes)
         if trouble is not None:
             done["files"] = {"new": [], "changed": [], "truncated": True}
+        refused = guard_notes.take()
+        if refused:
+            done["refused"] = refused
         self.final.reset()
         try:
             channel.end_step(done)

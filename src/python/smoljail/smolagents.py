@@ -302,10 +302,10 @@ def _output(result: Result) -> Any:
 
 
 def _note(result: Result) -> str:
-    """What the model has to know beyond the error."""
+    """What the model has to know beyond the error, which has the guard's own words."""
     text = ""
     for denial in result.denied[:DENIED_SHOWN]:
-        if denial.get("what"):
+        if denial.get("what") and denial.get("layer") != "guard":
             text += "\nRefused by the sandbox: %s" % denial["what"]
     if result.state != KEPT:
         text += "\nThe interpreter was started anew: variables, functions and imports of earlier steps are gone."
