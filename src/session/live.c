@@ -91,16 +91,26 @@ void live_want(struct live *l)
 	}
 }
 
+/* A channel that is dead shows when it is read. What else is lost the guest waits for in vain, and its client with it. */
+static void not_sent(struct live *l, int error)
+{
+	if (error == EAGAIN || error == EINTR)
+		return;
+	queue_clear(&l->outbox);
+	if (error == EPIPE || error == ECONNRESET)
+		return;
+	snprintf(l->why, sizeof(l->why), "nothing can be sent to the guest: %s", strerror(error));
+	live_kill(l, AFTER_RESTART);
+}
+
 void live_flush(struct live *l)
 {
 	while (queue_len(&l->outbox)) {
 		ssize_t n = send(l->channel.fd, l->outbox.b.data + l->outbox.off, queue_len(&l->outbox),
 				 MSG_DONTWAIT | MSG_NOSIGNAL);
 
-		/* A channel that is dead shows when it is read. */
 		if (n <= 0) {
-			if (errno != EAGAIN && errno != EINTR)
-				queue_clear(&l->outbox);
+			not_sent(l, errno);
 			break;
 		}
 		queue_taken(&l->outbox, (size_t)n);

@@ -372,11 +372,24 @@ static int load_policy(struct server *sv, struct sj_err *err)
 	return policy_load(sv->opt.policy, sets, n, &sv->policy, err);
 }
 
+/*
+ * A policy that cannot be compiled is told now rather than to every client. And libseccomp asks the kernel
+ * what it can do once for all time: where that fails, no server starts that could open no session.
+ */
+static int try_filter(const struct server *sv, struct sj_err *err)
+{
+	_cleanup_filter_ struct filter_prog prog = { 0 };
+
+	return filter_compile(sv->policy, FILTER_NOTIFY_DENIED, &prog, err);
+}
+
 static int set_up(struct server *sv, struct sj_err *err)
 {
 	struct client *only;
 	int r = load_policy(sv, err);
 
+	if (r == 0)
+		r = try_filter(sv, err);
 	if (r < 0)
 		return r;
 	raise_open_files();

@@ -9,10 +9,10 @@
  *	fail-call PROCESS:CALL:ERRNO FILE COMMAND...	that call is not made and answers ERRNO
  *	fail-call PROCESS:CALL:kill FILE COMMAND...	that process is killed when it makes that call
  *
- * PROCESS counts processes and threads from 0 in the order in which they were started, CALL the calls of
- * one process from 0, beginning with its first after COMMAND was executed. FILE begins with "pid" and COMMAND's, then holds "hit NUMBER" if there
- * was such a call, and "left PROCESS" for each that did not end with COMMAND. Exit status: COMMAND's own; 128 and the
- * signal when it was killed.
+ * PROCESS counts processes and threads from 0 in the order in which they were started, CALL the calls of one process
+ * from 0, beginning with its first after COMMAND was executed; the looks of a server that waits are left out. FILE
+ * begins with "pid" and COMMAND's, then holds "hit NUMBER" if there was such a call, and "left PROCESS" for each that
+ * did not end with COMMAND. Exit status: COMMAND's own; 128 and the signal when it was killed.
  */
 #include <elf.h>
 #include <errno.h>
@@ -107,6 +107,18 @@ static bool may_fail(unsigned long nr)
 	return nr != SYS_exit && nr != SYS_exit_group && nr != SYS_rt_sigreturn && nr != SYS_restart_syscall;
 }
 
+/* Of a wait that looks before it sleeps: how many there are is chance, so they are not counted. */
+static bool is_look(const struct ptrace_syscall_info *info)
+{
+	unsigned long nr = (unsigned long)info->entry.nr;
+
+#ifdef SYS_epoll_wait
+	if (nr == SYS_epoll_wait)
+		return (int)info->entry.args[3] == 0;
+#endif
+	return nr == SYS_sched_yield || (nr == SYS_epoll_pwait && (int)info->entry.args[3] == 0);
+}
+
 static void on_entry(struct task *t, unsigned long nr)
 {
 	long call = t->calls++;
@@ -136,7 +148,8 @@ static void on_call(struct task *t)
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, t->pid, (void *)sizeof(info), &info) <= 0)
 		return;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && started) {
-		on_entry(t, (unsigned long)info.entry.nr);
+		if (!is_look(&info))
+			on_entry(t, (unsigned long)info.entry.nr);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->failing) {
 		answer(t->pid, t->failing_brk ? 0 : -want_error);
 		t->failing = false;
