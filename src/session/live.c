@@ -138,6 +138,13 @@ static void enter_dead(struct live *l)
 	l->server->slots[l->slot].wake = NEVER;
 }
 
+/* Should it not die of this, it is tried once more. */
+void live_kill_again(struct live *l)
+{
+	jail_kill(l->jail);
+	l->kill_at = l->server->now + SERVE_KILL_AGAIN_MS * 1000u;
+}
+
 void live_kill(struct live *l, enum after after)
 {
 	if (l->phase == PHASE_DEAD)
@@ -151,7 +158,7 @@ void live_kill(struct live *l, enum after after)
 		live_dead(l);
 		return;
 	}
-	jail_kill(l->jail);
+	live_kill_again(l);
 	l->fresh = l->phase == PHASE_STARTING || l->phase == PHASE_RETOOLING;
 	l->phase = PHASE_DYING;
 	/* What is dead says nothing more; its last output stays in the pipes. */
@@ -370,6 +377,7 @@ void live_dead(struct live *l)
 	source_close(l->server, &l->status);
 	source_close(l->server, &l->death);
 	l->jail = jail_finish(l->jail, &usage);
+	l->kill_at = 0;
 	if (l->asked == ASKED_RUN && l->sent && l->opened)
 		step_end(l, NULL, &usage, full);
 	else

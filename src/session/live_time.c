@@ -166,7 +166,7 @@ void live_plan(struct live *l)
 	uint64_t at = NEVER;
 
 	if (l->phase == PHASE_DYING || l->phase == PHASE_DEAD) {
-		l->server->slots[l->slot].wake = NEVER;
+		l->server->slots[l->slot].wake = l->phase == PHASE_DYING ? l->kill_at : NEVER;
 		return;
 	}
 	earlier(&at, wall_deadline(l));
@@ -216,7 +216,9 @@ void live_tick(struct live *l)
 {
 	uint64_t now = l->server->now;
 
-	if (l->kill_at && now >= l->kill_at)
+	if (l->phase == PHASE_DYING)
+		live_kill_again(l);
+	else if (l->kill_at && now >= l->kill_at)
 		lose_patience(l);
 	else if (l->again_at && now >= l->again_at)
 		interrupt_again(l);
@@ -228,6 +230,5 @@ void live_tick(struct live *l)
 		idle_too_long(l);
 	else if (l->jail && l->phase == PHASE_READY && now >= l->sample_at)
 		sample(l);
-	if (l->phase != PHASE_DYING)
-		live_plan(l);
+	live_plan(l);
 }

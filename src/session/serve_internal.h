@@ -34,6 +34,7 @@
 #define SERVE_PAUSE_LOOK_MS 200		/* CPU used while a step waits for its client */
 #define SERVE_USAGE_POLL_US 20000u	/* shorter steps are not worth a walk through /proc */
 #define SERVE_HANGUP_MS 500		/* from the end of a guest's channel to its own */
+#define SERVE_KILL_AGAIN_MS 1000		/* a jail that was killed and is still there */
 #define SERVE_REQUEST_MS 60000		/* for requests other than run, where limits.wall is none */
 #define SERVE_MEMORY_NEAR (2u << 20)	/* below the limit: the kernel counts in batches */
 #define SERVE_STUCK_MS 10000		/* a client that asks nothing more and does not take what it asked for */
@@ -263,6 +264,7 @@ void live_submit(struct live *l, enum asked asked, const char *id);
 void live_close(struct live *l, const char *id);
 void live_abandon(struct live *l);	/* its client is gone */
 void live_kill(struct live *l, enum after after);
+void live_kill_again(struct live *l);	/* while it is dying */
 void live_violation(struct live *l, const char *fmt, ...) _printf_(2, 3);
 void live_idle(struct live *l);		/* ready for the next request */
 void live_flush(struct live *l);	/* to the guest */
