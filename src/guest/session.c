@@ -90,6 +90,8 @@ void guest_session(const struct guest *g)
 	PyObject *serve = prepare(), *r;
 	struct guest held = *g;
 
+	if (g->boot.head->flags & WIRE_MAY_LOOK)
+		channel_may_look();
 	guest_confine(g);
 	guest_forget(&held);
 	r = PyObject_CallNoArgs(serve);

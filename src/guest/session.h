@@ -21,6 +21,7 @@ static inline PyObject *none(void)
 /* ---- frames on the channel (session_channel.c) ----------------------- */
 
 int channel_init(void);
+void channel_may_look(void);	/* for an answer, before it sleeps; else it sleeps at once */
 /* One payload; EOFError when the host is gone, KeyboardInterrupt when a step is to stop. */
 PyObject *channel_read(PyObject *self, PyObject *no_args);
 /* One frame, whole, whichever thread calls; ValueError above the limit. */

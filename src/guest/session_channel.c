@@ -19,6 +19,7 @@
 static struct {
 	size_t limit;
 	bool lost;
+	bool may_look;
 	pthread_mutex_t writer;
 	bool reading;		/* guarded by the interpreter's lock */
 	size_t start, end;	/* what of input is not used yet */
@@ -49,7 +50,7 @@ static bool look_for_bytes(struct wire_wait *w)
 static ssize_t wait_for_bytes(void *data, size_t size)
 {
 	struct wire_wait *w = &channel.waits[run_is_live()];
-	bool looks = wire_wait_begin(w);
+	bool looks = wire_wait_begin(w) && channel.may_look;
 
 	for (;;) {
 		PyThreadState *state;
@@ -236,6 +237,11 @@ PyObject *channel_lost(PyObject *self, PyObject *no_args)
 {
 	(void)self, (void)no_args;
 	return PyBool_FromLong(channel.lost);
+}
+
+void channel_may_look(void)
+{
+	channel.may_look = true;
 }
 
 int channel_init(void)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "session/serve_internal.h"
@@ -132,10 +133,20 @@ static int watch_jail(struct live *l, struct sj_err *err)
 	return r < 0 ? handover_fault("events", -r, err) : 0;
 }
 
+static bool may_yield(const struct policy *policy)
+{
+	static const uint64_t no_args[6];
+	struct filter_verdict v = { 0 };
+
+	filter_decide(policy, SYS_sched_yield, no_args, &v);
+	return v.action == POLICY_ALLOW;
+}
+
 static int fill_boot(struct live *l, struct sj_err *err)
 {
 	struct wire_boot_spec spec = {
-		.mode = WIRE_MODE_SESSION, .flags = WIRE_NOTIFY, .args = l->prep.args, .paths = l->prep.paths, .code = "",
+		.mode = WIRE_MODE_SESSION, .flags = WIRE_NOTIFY | (may_yield(l->policy) ? WIRE_MAY_LOOK : 0u),
+		.args = l->prep.args, .paths = l->prep.paths, .code = "",
 	};
 
 	return handover_fill(&l->handover, l->policy, &spec, err);

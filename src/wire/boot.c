@@ -14,7 +14,7 @@
 
 #include "wire/wire.h"
 
-#define BOOT_FLAGS (WIRE_LINE_BUFFERED | WIRE_NOTIFY | WIRE_MUST_NOTIFY | WIRE_WATCH)
+#define BOOT_FLAGS (WIRE_LINE_BUFFERED | WIRE_NOTIFY | WIRE_MUST_NOTIFY | WIRE_WATCH | WIRE_MAY_LOOK)
 #define INSN_SIZE sizeof(struct sock_filter)
 
 /* ---- rules that both directions share --------------------------------- */

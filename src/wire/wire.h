@@ -42,6 +42,7 @@ enum wire_flag {
 	WIRE_NOTIFY = 2,	/* load the filter with a listener and send it over WIRE_SYNC_FD */
 	WIRE_MUST_NOTIFY = 4,	/* and where there is none, run nothing: step WIRE_STEP_LISTENER failed */
 	WIRE_WATCH = 8,		/* note in the claim page which operations failed, and where */
+	WIRE_MAY_LOOK = 16,	/* the filter allows sched_yield(), without which looking before sleeping (wait.c) is rude */
 };
 
 /* Followed by: insns, then n_args + n_paths NUL-terminated strings, then `code` bytes and a NUL. */

@@ -200,7 +200,7 @@ static void test_fill_limits(void)
 	size_t big = WIRE_BOOT_MAX - sizeof(struct wire_boot) - 1;
 	char *text = calloc(1, big + 1);
 
-	spec.flags = 16;
+	spec.flags = 32;
 	is_int(-EINVAL, fill(&spec, NULL), "an unknown flag");
 	spec = usual_spec();
 	spec.args = full;
