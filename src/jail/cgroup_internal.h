@@ -23,7 +23,7 @@
 #define CGROUP_ENABLE_TRIES 3
 #define CGROUP_LOCK_TRIES 50			/* a millisecond each */
 #define CGROUP_JOIN_US 50000u			/* how long a child may take for its first act */
-#define CGROUP_CLOSE_US 1000000u		/* how long rmdir may be refused after the last process died */
+#define CGROUP_CLOSE_US 3000000u		/* how long rmdir may be refused after the last process died: a busy machine takes its time */
 #define CGROUP_PERIOD_US 100000u		/* of the CPU quota */
 #define CGROUP_QUOTA_MIN_US 1000u		/* the kernel refuses less; small shares take the long period */
 #define CGROUP_LONG_PERIOD_US 1000000u
