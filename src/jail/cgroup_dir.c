@@ -126,13 +126,13 @@ int cgroup_set_u64(int dir, const char *file, uint64_t value, uint64_t slack)
 
 /* ---- names and removal ------------------------------------------------------ */
 
-static int read_stat(const struct cgroup_env *env, const char *who, struct poll_stat *ret)
+int cgroup_read_stat(int proc, const char *who, struct poll_stat *ret)
 {
 	char path[32], text[CGROUP_FILE_MAX];
 	int r;
 
 	(void)snprintf(path, sizeof(path), "%.20s/stat", who);
-	r = cgroup_get(env->proc, path, text, sizeof(text));
+	r = cgroup_get(proc, path, text, sizeof(text));
 	if (r < 0)
 		return r;
 	return poll_parse_stat(text, ret) ? 0 : -EBADMSG;
@@ -142,7 +142,7 @@ static int read_stat(const struct cgroup_env *env, const char *who, struct poll_
 int cgroup_name_prefix(const struct cgroup_env *env, char *ret, size_t len)
 {
 	struct poll_stat st;
-	int r = read_stat(env, "self", &st);
+	int r = cgroup_read_stat(env->proc, "self", &st);
 
 	if (r < 0)
 		return r;
@@ -166,7 +166,7 @@ static bool is_gone(const struct cgroup_env *env, pid_t pid, uint64_t start, uns
 	if (*looks == 0)
 		return false;
 	--*looks;
-	r = read_stat(env, who, &st);
+	r = cgroup_read_stat(env->proc, who, &st);
 	if (r == -ENOENT || r == -ESRCH)
 		return true;
 	return r == 0 && st.start != start;

@@ -93,6 +93,8 @@ bool poll_parse_stat(const char *text, struct poll_stat *ret);
 
 /* ---- files and directories (cgroup_dir.c) ------------------------------ */
 
+/* Of a process, "self" or a number, in that /proc. 0 or -errno. */
+int cgroup_read_stat(int proc, const char *who, struct poll_stat *ret);
 int cgroup_dir_open(const struct cgroup_env *env, const char *path, long magic);
 /* The whole file without its last newline; -EFBIG when it is longer. */
 int cgroup_get(int dir, const char *file, char *ret, size_t len);

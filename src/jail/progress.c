@@ -11,19 +11,6 @@
 
 #include "jail/cgroup_internal.h"
 
-/* /proc/PID/stat, proc_pid_stat(5): the ticks are those of the whole thread group, the state its leader's. */
-static int stat_of(int proc, pid_t pid, struct poll_stat *ret)
-{
-	char path[32], text[CGROUP_FILE_MAX];
-	int r;
-
-	(void)snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	r = cgroup_get(proc, path, text, sizeof(text));
-	if (r < 0)
-		return r;
-	return poll_parse_stat(text, ret) ? 0 : -EBADMSG;
-}
-
 /* Init has made no child before; those that it inherits come behind. */
 static int first_child(int proc, pid_t init, pid_t *ret)
 {
@@ -45,11 +32,15 @@ int jail_progress(const struct jail *j, struct jail_progress *ret)
 {
 	_cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct poll_stat st = { 0 };
+	char who[16];
 	pid_t guest = 0;
 	int r = proc < 0 ? -errno : first_child(proc, j->pid, &guest);
 
-	if (r == 0)
-		r = stat_of(proc, guest, &st);
+	if (r < 0)
+		return r;
+	/* proc_pid_stat(5): the ticks are those of the whole thread group, the state its leader's. */
+	(void)snprintf(who, sizeof(who), "%d", (int)guest);
+	r = cgroup_read_stat(proc, who, &st);
 	if (r < 0)
 		return r;
 	*ret = (struct jail_progress){
