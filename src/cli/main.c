@@ -108,6 +108,8 @@ int main(int argc, char **argv)
 	const struct command *c;
 
 	occupy_closed_streams();
+	/* Both streams often go to one file, where an error stands behind what was printed before it. */
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	/* A limit on the size of files (ulimit -f) shall answer a write, not end the program without a word. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {

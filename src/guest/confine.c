@@ -3,7 +3,7 @@
  *
  * Runs as: the guest, as its last step before untrusted code
  * Trusts: the boot record
- * Never: returns without the filter, or with a descriptor above 2 open (but a session's channel)
+ * Never: returns without the filter, before the host says so, or with a descriptor above 2 open (but a session's channel)
  */
 #include <fcntl.h>
 #include <patchlevel.h>
@@ -110,6 +110,21 @@ static void close_descriptors(bool session)
 		guest_fail("channel", errno);
 }
 
+/* End of file means that the supervisor is gone. */
+static void wait_for_host(void)
+{
+	unsigned char byte = 0;
+	ssize_t n;
+
+	do
+		n = read(WIRE_SYNC_FD, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		guest_fail("waiting for the host", errno);
+	if (n == 0 || byte != WIRE_GO)
+		_exit(SJ_EXIT_SETUP);
+}
+
 void guest_confine(const struct guest *g)
 {
 	struct sock_fprog prog = {
@@ -117,6 +132,7 @@ void guest_confine(const struct guest *g)
 		.filter = (struct sock_filter *)(uintptr_t)g->boot.insns,
 	};
 
+	wait_for_host();
 	close_descriptors(g->boot.head->mode == WIRE_MODE_SESSION);
 	if (!teeth_out("no_new_privs") && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		guest_fail("no_new_privs", errno);

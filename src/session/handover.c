@@ -84,6 +84,55 @@ int handover_fill(struct handover *h, const struct policy *policy, struct wire_b
 	return r;
 }
 
+int handover_release(const struct handover *h, struct sj_err *err)
+{
+	static const unsigned char go = WIRE_GO;
+
+	if (h->sync[0] < 0 || send(h->sync[0], &go, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 || errno == EPIPE || errno == ECONNRESET)
+		return 0;
+	return handover_fault("the order to start", errno, err);
+}
+
+static int guest_fault(const struct wire_ready *ready, struct sj_err *err)
+{
+	char step[sizeof(ready->step) + 1] = { 0 };
+
+	memcpy(step, ready->step, sizeof(ready->step));
+	err_set(err, ready->error, SJ_EXIT_SETUP, "E_GUEST_START", "the guest could not start: %s", step);
+	err_why(err, "%s", strerror(ready->error));
+	return -(ready->error > 0 ? ready->error : EIO);
+}
+
+static int guest_nonsense(struct sj_err *err)
+{
+	err_set(err, EBADMSG, SJ_EXIT_SETUP, "E_GUEST_PROTOCOL", "the guest sent an unknown start message");
+	err_why(err, "the root's guest and this program do not belong together");
+	err_fix(err, "build both together, and see `smoljail rootfs verify`");
+	return -EBADMSG;
+}
+
+int handover_ready(int sync, struct wire_ready *ret, int *ret_listener, struct sj_err *err)
+{
+	size_t n_fds = 0;
+	ssize_t n = io_recv_fds(sync, ret, sizeof(*ret), ret_listener, 1, &n_fds);
+
+	if (n == -EAGAIN)
+		return -EAGAIN;
+	if (n == 0 || n == -ECONNRESET)
+		return -EPIPE;
+	if (n < 0)
+		return handover_fault("the guest's start message", (int)-n, err);
+	if (n != (ssize_t)sizeof(*ret) || ret->magic != WIRE_BOOT_MAGIC) {
+		ret->magic = 0;
+		return guest_nonsense(err);
+	}
+	if (ret->error)
+		return guest_fault(ret, err);
+	if (ret->notify == 1 && n_fds == 0) /* the kernel drops a descriptor that there is no number for */
+		return handover_fault("the guest's listener", EMFILE, err);
+	return ret->notify != n_fds ? guest_nonsense(err) : 0;
+}
+
 void handover_close_inside(struct handover *h)
 {
 	base_closep(&h->sync[1]);

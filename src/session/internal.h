@@ -144,6 +144,14 @@ struct handover {
 int handover_open(struct handover *h, struct sj_err *err);
 /* Compile the filter into *spec and write the boot record. */
 int handover_fill(struct handover *h, const struct policy *policy, struct wire_boot_spec *spec, struct sj_err *err);
+/* All that is promised stands: the guest may start the program, now or when it has come that far. */
+int handover_release(const struct handover *h, struct sj_err *err);
+/*
+ * Take the guest's ready message. -EAGAIN: there is none; -EPIPE: the guest is dead; else err is filled. Whatever is
+ * returned, a descriptor that came along is the caller's (*ret_listener, else unchanged), and the program began
+ * if ret->magic is WIRE_BOOT_MAGIC and ret->error 0.
+ */
+int handover_ready(int sync, struct wire_ready *ret, int *ret_listener, struct sj_err *err);
 /* After jail_start(): the guest has its own copies. */
 void handover_close_inside(struct handover *h);
 void handover_forget_claim(struct handover *h);	/* what is in it does not matter */
@@ -279,6 +287,8 @@ struct session {
 	int stop_signal;
 	unsigned int interrupts;
 	bool ready, exited, gone;
+	bool begun;			/* the guest said that the program begins, understood or not */
+	struct sj_err fault;		/* ours, after that; error 0: none */
 	bool hurry;			/* told to stop: what is not delivered yet is given up */
 	int wait_status;
 	uint64_t started_at, ready_at;
@@ -290,7 +300,10 @@ struct session {
 	unsigned int n_cpus;
 };
 
-/* Runs until the jail's streams have ended. Negative: the set-up failed, err is filled, nothing ran. */
+/*
+ * Runs until the jail's streams have ended. Negative: the set-up failed, err is filled, nothing ran. An error
+ * after which that is not certain is s->fault.
+ */
 int loop_run(struct session *s, struct sj_err *err);
 
 /* Isolation and enforcement of a jail that runs (session.c). */
@@ -317,6 +330,7 @@ struct verdict_in {
 	const struct jail_usage *usage;
 	const struct jail_enforced *enforced;
 	const struct wire_claim *claim;	/* strings terminated */
+	const struct sj_err *fault;	/* of the supervisor, which ended the jail for it; error 0: none */
 	bool disk_full;
 	bool clone_denied;		/* the filter refused a thread or a process */
 	const struct policy *policy;

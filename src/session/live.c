@@ -220,6 +220,16 @@ static void read_last_words(struct live *l)
 	}
 }
 
+void live_setup_failed(struct live *l, const struct sj_err *err)
+{
+	snprintf(l->why, sizeof(l->why), "%.150s", err->what);
+	if (!l->opened) {
+		client_refuse(l->client, l->open_id, l->name, "setup", err);
+		l->open_id[0] = '\0';
+	}
+	live_kill(l, AFTER_DOWN);
+}
+
 void live_jail_event(struct live *l)
 {
 	enum jail_event_kind kind = JAIL_EVENT_NONE;
@@ -232,17 +242,19 @@ void live_jail_event(struct live *l)
 	if (jail_event(l->jail, &kind, &status, &err) < 0)
 		kind = JAIL_EVENT_GONE;
 	switch (kind) {
-	case JAIL_EVENT_NONE:
 	case JAIL_EVENT_STARTED:
+		if (handover_release(&l->handover, &err) < 0) {
+			live_setup_failed(l, &err);
+			return;
+		}
+		dispatch(l);
+		return;
+	case JAIL_EVENT_NONE:
 		dispatch(l);
 		return;
 	case JAIL_EVENT_FAILED:
-		snprintf(l->why, sizeof(l->why), "%.150s", err.what);
-		if (!l->opened) {
-			client_refuse(l->client, l->open_id, l->name, "setup", &err);
-			l->open_id[0] = '\0';
-		}
-		break;
+		live_setup_failed(l, &err);
+		return;
 	case JAIL_EVENT_EXITED:
 		l->exited = true;
 		l->wait_status = status;

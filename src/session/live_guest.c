@@ -15,12 +15,6 @@
 
 /* ---- the ready message ---------------------------------------------------------------- */
 
-static void setup_failed(struct live *l, const char *what, const char *detail)
-{
-	snprintf(l->why, sizeof(l->why), "%s%s%.60s", what, detail ? ": " : "", detail ? detail : "");
-	live_kill(l, AFTER_DOWN);
-}
-
 static void become_ready(struct live *l, const struct wire_ready *ready, int listener)
 {
 	struct session_report *rep = l->rep;
@@ -46,28 +40,21 @@ static void become_ready(struct live *l, const struct wire_ready *ready, int lis
 void live_sync(struct live *l)
 {
 	struct wire_ready ready = { 0 };
-	int fd = -1;
-	size_t n_fds = 0;
-	ssize_t n;
+	struct sj_err err = { 0 };
+	int listener = -1, r;
 
-	if (l->sync.fd < 0)
+	if (l->sync.fd < 0 || (recv(l->sync.fd, &ready, 0, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN))
 		return;
-	n = recv(l->sync.fd, &ready, 0, MSG_PEEK | MSG_DONTWAIT);
-	if (n < 0 && errno == EAGAIN)
+	r = handover_ready(l->sync.fd, &ready, &listener, &err);
+	if (r == 0) {
+		become_ready(l, &ready, listener);
 		return;
-	n = io_recv_fds(l->sync.fd, &ready, sizeof(ready), &fd, 1, &n_fds);
-	if (n == 0 || n == -ECONNRESET) {
-		/* The guest is dead; init's message says how. */
+	}
+	base_closep(&listener);
+	if (r == -EPIPE) /* the guest is dead; init's message says how */
 		source_close(l->server, &l->sync);
-		return;
-	}
-	if (n != (ssize_t)sizeof(ready) || ready.magic != WIRE_BOOT_MAGIC || ready.notify != n_fds || ready.error) {
-		ready.step[sizeof(ready.step) - 1] = '\0';
-		setup_failed(l, "the guest could not start", n == (ssize_t)sizeof(ready) && ready.error ? ready.step : NULL);
-		base_closep(&fd);
-		return;
-	}
-	become_ready(l, &ready, n_fds == 1 ? fd : -1);
+	else if (r != -EAGAIN)
+		live_setup_failed(l, &err);
 }
 
 void live_denied(struct live *l, uint32_t events)

@@ -5,8 +5,10 @@
  * Trusts: messages of the jail's init; nothing that comes from the guest
  * Never: blocks outside of its one ppoll(), or lets one descriptor starve another
  */
+#include <poll.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -177,16 +179,6 @@ static void serve_time(struct session *s, uint64_t now)
 
 /* ---- one handler a kind ------------------------------------------------------------ */
 
-static int guest_fault(const struct wire_ready *ready, struct sj_err *err)
-{
-	char step[sizeof(ready->step) + 1] = { 0 };
-
-	memcpy(step, ready->step, sizeof(ready->step));
-	err_set(err, ready->error, SJ_EXIT_SETUP, "E_GUEST_START", "the guest could not start: %s", step);
-	err_why(err, "%s", strerror(ready->error));
-	return -(ready->error > 0 ? ready->error : EIO);
-}
-
 static int nobody_hears(struct sj_err *err)
 {
 	err_set(err, EBUSY, SJ_EXIT_SETUP, "E_TRACE_LISTENER", "the program cannot be traced: the kernel gives no listener");
@@ -194,14 +186,6 @@ static int nobody_hears(struct sj_err *err)
 		"only one; or the kernel is older than Linux 5.5");
 	err_fix(err, "trace outside of it; a run without a trace works here too");
 	return -EBUSY;
-}
-
-static int guest_nonsense(struct sj_err *err)
-{
-	err_set(err, EBADMSG, SJ_EXIT_SETUP, "E_GUEST_PROTOCOL", "the guest sent an unknown start message");
-	err_why(err, "the root's guest and this program do not belong together");
-	err_fix(err, "build both together, and see `smoljail rootfs verify`");
-	return -EBADMSG;
 }
 
 /* How many CPUs the program can keep busy at once. */
@@ -227,35 +211,30 @@ static void become_ready(struct session *s, uint64_t at, uint64_t now)
 	plan_sample(s, &nothing, now);
 }
 
+static bool has_begun(const struct wire_ready *ready)
+{
+	return ready->magic == WIRE_BOOT_MAGIC && !ready->error;
+}
+
 static int serve_sync(struct session *s, uint64_t now, struct sj_err *err)
 {
 	struct wire_ready ready = { 0 };
-	int fd = -1;
-	size_t n_fds = 0;
-	ssize_t n = io_recv_fds(s->handover.sync[0], &ready, sizeof(ready), &fd, 1, &n_fds);
+	int r = handover_ready(s->handover.sync[0], &ready, &s->denied.listener, err);
 
-	if (n == -EAGAIN)
-		return 0;
-	if (n_fds == 1)
-		s->denied.listener = fd;
-	if (n == 0 || n == -ECONNRESET) {
-		/* The guest is dead; init's message says how. */
+	s->begun = has_begun(&ready);
+	if (r == -EPIPE) /* the guest is dead; init's message says how */
 		base_closep(&s->handover.sync[0]);
+	if (r == -EPIPE || r == -EAGAIN)
 		return 0;
-	}
-	if (n != (ssize_t)sizeof(ready) || ready.magic != WIRE_BOOT_MAGIC)
-		return guest_nonsense(err);
 	if (ready.error && s->run->trace && strncmp(ready.step, WIRE_STEP_LISTENER, sizeof(ready.step)) == 0)
 		return nobody_hears(err);
-	if (ready.error)
-		return guest_fault(&ready, err);
-	if (ready.notify != n_fds)
-		return guest_nonsense(err);
+	if (r < 0)
+		return r;
 	/* Without a listener (another one is above us) calls are refused all the same, but unseen. */
-	s->rep->denied_counted = n_fds == 1;
+	s->rep->denied_counted = s->denied.listener >= 0;
 	s->denied.python = ready.python;
-	if (s->run->trace && n_fds == 1)
-		trace_listen(fd);
+	if (s->run->trace && s->denied.listener >= 0)
+		trace_listen(s->denied.listener);
 	text_clean(ready.step, sizeof(ready.step), s->rep->python, sizeof(s->rep->python), true);
 	become_ready(s, ready.at_us, now);
 	return 0;
@@ -331,7 +310,8 @@ static int serve_jail(struct session *s, uint64_t now, struct sj_err *err)
 		return 0;
 	case JAIL_EVENT_STARTED:
 		/* Explaining why a jail cannot be built takes calls that a filter would answer in the kernel's place. */
-		return s->run->confine ? run_confine(err) : 0;
+		r = s->run->confine ? run_confine(err) : 0;
+		return r < 0 ? r : handover_release(&s->handover, err);
 	case JAIL_EVENT_FAILED:
 		return err->error ? -err->error : -EIO;
 	case JAIL_EVENT_EXITED:
@@ -463,31 +443,58 @@ static int too_slow(struct sj_err *err)
 	return -ETIMEDOUT;
 }
 
-int loop_run(struct session *s, struct sj_err *err)
+static int turn(struct session *s, struct pollfd p[FD_KINDS], struct sj_err *err)
 {
-	struct pollfd p[FD_KINDS];
 	uint64_t now = io_now_us();
 	int r;
 
-	while (!finished(s, now)) {
-		want_all(s, p, now);
-		r = wait_for_events(p, next_deadline(s, now), now);
-		if (r < 0 && s->ready)
-			return 0; /* no exit status is known: the verdict says "lost" */
-		if (r < 0)
-			return handover_fault("waiting for the jail", -r, err);
-		now = io_now_us();
-		if (!s->ready && now >= s->started_at + SESSION_SETUP_MS * 1000u)
-			return too_slow(err);
-		serve_time(s, now);
-		for (int kind = 0; r > 0 && kind < FD_KINDS; kind++) {
-			short revents = p[kind].revents;
-			int e = revents ? serve(s, (enum fd_kind)kind, revents, now, err) : 0;
+	want_all(s, p, now);
+	r = wait_for_events(p, next_deadline(s, now), now);
+	if (r < 0)
+		return handover_fault("waiting for the jail", -r, err);
+	now = io_now_us();
+	if (!s->ready && now >= s->started_at + SESSION_SETUP_MS * 1000u)
+		return too_slow(err);
+	serve_time(s, now);
+	for (int kind = 0; r > 0 && kind < FD_KINDS; kind++) {
+		short revents = p[kind].revents;
+		int e = revents ? serve(s, (enum fd_kind)kind, revents, now, err) : 0;
 
-			if (e < 0)
-				return e;
-		}
-		notes_take(s, false);
+		if (e < 0)
+			return e;
 	}
+	notes_take(s, false);
+	return 0;
+}
+
+/* That nothing ran is said only when it is certain: the guest is dead, and had not sent that the program begins. */
+static bool nothing_ran(const struct session *s)
+{
+	struct pollfd dead = { .fd = jail_death_fd(s->jail), .events = POLLIN };
+	struct wire_ready ready = { 0 };
+
+	if (s->ready || s->begun)
+		return false;
+	jail_kill(s->jail);
+	if (poll(&dead, 1, SESSION_DRAIN_MS) <= 0)
+		return false;
+	if (s->handover.sync[0] < 0 || recv(s->handover.sync[0], &ready, sizeof(ready), MSG_DONTWAIT) < 0)
+		return true;
+	return !has_begun(&ready);
+}
+
+int loop_run(struct session *s, struct sj_err *err)
+{
+	struct pollfd p[FD_KINDS];
+	int r = 0;
+
+	while (r == 0 && !finished(s, io_now_us()))
+		r = turn(s, p, err);
+	if (r == 0 || nothing_ran(s))
+		return r;
+	s->fault = *err;
+	*err = (struct sj_err){ 0 };
+	if (!s->ready)
+		s->ready_at = io_now_us();
 	return 0;
 }

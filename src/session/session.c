@@ -14,7 +14,7 @@
  *	prepare		script, mounts, environment, pipes, boot and claim pages
  *	jail_start	the child begins
  *	compile		the seccomp program, into the boot record
- *	jail_go		the guest starts, loads the filter and sends "ready"
+ *	jail_go		the guest starts, and waits at its end for the word to go on
  *	loop		bytes, deadlines, denials, signals (loop.c)
  *	verdict		what the kernel says, refined by what the guest claims
  */
@@ -184,12 +184,14 @@ static void judge(struct session *s, bool disk_full)
 		.stop = s->stop, .stop_signal = s->stop_signal, .interrupts = s->interrupts,
 		.exited = s->exited, .wait_status = s->wait_status, .mode = s->run->mode,
 		.command = s->run->args && s->run->args[0] ? s->run->args[0] : "",
-		.usage = &rep->usage, .enforced = &rep->enforced, .claim = &rep->claim,
+		.usage = &rep->usage, .enforced = &rep->enforced, .claim = &rep->claim, .fault = &s->fault,
 		.disk_full = disk_full, .clone_denied = clone_denied(rep), .policy = s->policy,
 	};
 
 	verdict(&in, rep);
 	hint_make(s->run, rep);
+	if (s->fault.error && !rep->hint[0])
+		snprintf(rep->hint, sizeof(rep->hint), "%s", s->fault.fix);
 }
 
 /* A success whose output is lost is none: 120 is what CPython returns when it cannot flush. */

@@ -262,8 +262,13 @@ static void say_filter(const struct verdict_in *in, char *ret, size_t len)
 
 static void say_lost(const struct verdict_in *in, char *ret, size_t len)
 {
-	(void)in;
-	snprintf(ret, len, "the jail's first process vanished; how far the program came is unknown");
+	const struct sj_err *f = in->fault;
+
+	if (f->error)
+		snprintf(ret, len, "%.150s%s%.150s; the program was stopped, how far it came is unknown", f->what,
+			 f->why[0] ? ": " : "", f->why);
+	else
+		snprintf(ret, len, "the jail's first process vanished; how far the program came is unknown");
 }
 
 static void say_pids(const struct verdict_in *in, char *ret, size_t len)

@@ -15,7 +15,7 @@
 #include "base/base.h"
 
 #define WIRE_BOOT_FD 3		/* boot record, read only */
-#define WIRE_SYNC_FD 4		/* SEQPACKET socket: ready message, listener descriptor */
+#define WIRE_SYNC_FD 4		/* SEQPACKET socket: WIRE_GO to the guest; then its ready message, with the listener */
 #define WIRE_CLAIM_FD 5		/* claim page, WIRE_CLAIM_SIZE bytes */
 #define WIRE_CHANNEL_FD 6	/* MODE_SESSION: stream socket, frames of docs/protocol.md ("Guest leg") */
 
@@ -75,6 +75,12 @@ struct wire_python {
 	uint16_t str_length, str_state, str_ascii, str_compact;
 	char library[48];	/* folder of the standard library */
 };
+
+/*
+ * One byte, sent to the guest once all that is promised outside of it stands, the supervisor's own filter
+ * included. The guest gets ready without it, and then waits: it is mostly there by then.
+ */
+#define WIRE_GO 0x67
 
 /* What the guest sends on WIRE_SYNC_FD, once, just before the untrusted part starts. */
 struct wire_ready {

@@ -7,6 +7,7 @@
  *
  *	fail-call list FILE COMMAND...			write each call as "PROCESS CALL NUMBER" to FILE
  *	fail-call PROCESS:CALL:ERRNO FILE COMMAND...	that call is not made and answers ERRNO
+ *	fail-call PROCESS:CALL:ERRNO:late FILE COMMAND...	the same, LATE_MS later: the others go on meanwhile
  *	fail-call PROCESS:CALL:kill FILE COMMAND...	that process is killed when it makes that call
  *
  * PROCESS counts processes and threads from 0 in the order in which they were started, CALL the calls of one process
@@ -34,6 +35,7 @@
 #define TASKS_MAX 4096
 #define LIST (-2)
 #define REST_MS 10000	/* for the others to end, once the first has */
+#define LATE_MS 250	/* more than a guest needs from its start to its program */
 
 struct task {
 	pid_t pid;
@@ -48,6 +50,9 @@ static int n_tasks;
 static int want_task = LIST;
 static long want_call;
 static int want_error;		/* 0: kill */
+static bool want_late;
+static struct task *held;	/* it waits for the answer to its failing call */
+static int held_ms;
 static FILE *out;
 static bool done, started;
 
@@ -153,6 +158,7 @@ static void on_call(struct task *t)
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->failing) {
 		answer(t->pid, t->failing_brk ? 0 : -want_error);
 		t->failing = false;
+		held = want_late ? t : NULL;
 	}
 }
 
@@ -176,7 +182,23 @@ static void on_stop(pid_t pid, int status)
 	} else if (event || (sig == SIGSTOP && t->calls == 0 && t != tasks)) {
 		sig = 0; /* a new task stops once */
 	}
-	go_on(t, sig);
+	if (t != held)
+		go_on(t, sig);
+}
+
+/* A pause of 1 ms. False: the first process is gone, and the others had their time. */
+static bool pause_briefly(void)
+{
+	static int waits;
+
+	(void)usleep(1000);
+	if (!held)
+		return ++waits <= REST_MS;
+	if (++held_ms >= LATE_MS) {
+		go_on(held, 0);
+		held = NULL;
+	}
+	return true;
 }
 
 /* What the first process left, after it had time to end; it is ended here. */
@@ -192,19 +214,19 @@ static void end_the_rest(void)
 
 static int trace(pid_t first)
 {
-	int status, last = 3, waits = 0;
+	int status, last = 3;
 	bool over = false;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, __WALL | (over ? WNOHANG : 0))) >= 0 || errno == EINTR) {
+	while ((pid = waitpid(-1, &status, __WALL | (over || held ? WNOHANG : 0))) >= 0 || errno == EINTR) {
 		if (pid == 0) {
-			if (++waits > REST_MS)
+			if (!pause_briefly())
 				break;
-			(void)usleep(1000);
 		} else if (pid > 0 && WIFSTOPPED(status)) {
 			on_stop(pid, status);
 		} else if (pid > 0) {
 			task_of(pid)->gone = true;
+			held = task_of(pid) == held ? NULL : held;
 			if (pid != first)
 				continue;
 			over = true;
@@ -228,9 +250,11 @@ static bool parse(const char *what)
 	want_call = strtol(end + 1, &end, 10);
 	if (*end != ':')
 		return false;
-	if (strcmp(end + 1, "kill") != 0)
-		want_error = (int)strtol(end + 1, &end, 10);
-	return true;
+	if (strcmp(end + 1, "kill") == 0)
+		return true;
+	want_error = (int)strtol(end + 1, &end, 10);
+	want_late = strcmp(end, ":late") == 0;
+	return want_late || !*end;
 }
 
 int main(int argc, char **argv)

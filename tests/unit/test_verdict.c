@@ -35,6 +35,7 @@ struct situation {
 	uint32_t outcome;
 	const char *type, *message;
 	int line;
+	struct sj_err fault;
 
 	enum session_status status;
 	int exit_code, signal, exit_status;
@@ -145,7 +146,12 @@ static const struct situation situations[] = {
 	{ .name = "Ctrl-C as a status", .interrupts = 1, .wait_status = EXITED(130), .status = STATUS_SIGNAL,
 	  .exit_code = 130, .exit_status = 130, .reason = "interrupted (SIGINT)" },
 	{ .name = "Ctrl-C that the program took", .interrupts = 1, .status = STATUS_OK },
-	{ .name = "init killed from outside", .never_exited = true, .status = STATUS_LOST, .exit_code = -1, .exit_status = 137 },
+	{ .name = "init killed from outside", .never_exited = true, .status = STATUS_LOST, .exit_code = -1, .exit_status = 137,
+	  .reason = "the jail's first process vanished; how far the program came is unknown" },
+	{ .name = "the supervisor had to give up", .never_exited = true, .status = STATUS_LOST, .exit_code = -1, .exit_status = 137,
+	  .fault = { .error = ENOMEM, .what = "cannot prepare the run: waiting for the jail", .why = "Cannot allocate memory" },
+	  .reason = "cannot prepare the run: waiting for the jail: Cannot allocate memory; the program was stopped, "
+		    "how far it came is unknown" },
 
 	{ .name = "a command that is not there", .mode = WIRE_MODE_EXEC, .wait_status = EXITED(127),
 	  .outcome = WIRE_OUTCOME_EXEC_FAILED, .line = ENOENT, .status = STATUS_EXIT, .exit_code = 127, .exit_status = 127,
@@ -172,7 +178,8 @@ static void check(const struct situation *s)
 	struct verdict_in in = {
 		.stop = s->stop, .stop_signal = s->stop_signal, .interrupts = s->interrupts, .exited = !s->never_exited,
 		.wait_status = s->wait_status, .mode = s->mode ? s->mode : WIRE_MODE_CODE, .command = "cmd",
-		.usage = &usage, .enforced = &enforced, .claim = &claim, .disk_full = s->disk_full, .clone_denied = s->clone_denied, .policy = &policy,
+		.usage = &usage, .enforced = &enforced, .claim = &claim, .fault = &s->fault,
+		.disk_full = s->disk_full, .clone_denied = s->clone_denied, .policy = &policy,
 	};
 
 	snprintf(claim.type, sizeof(claim.type), "%s", s->type ? s->type : "");

@@ -1,6 +1,6 @@
 """What the suites of injected faults share: which calls fail how, and playing many faults with nothing left in between.
 
-A fault is PROCESS:CALL:ERRNO or PROCESS:CALL:kill, in the words of tests/loaders/fail-call.c. FAULTS=all: every call with each
+A fault is PROCESS:CALL:ERRNO, PROCESS:CALL:ERRNO:late or PROCESS:CALL:kill, in the words of tests/loaders/fail-call.c. FAULTS=all: every call with each
 of several errors and with the death of its process; else one error a call, and deaths at some. FAULTS=FAULT plays one.
 """
 import collections
@@ -145,10 +145,17 @@ class Suite(unittest.TestCase):
 
     def faults(self, task):
         if FAULTS and FAULTS != "all":
-            return [FAULTS] if FAULTS.startswith(f"{task}:") and not FAULTS.endswith("kill") else []
+            return [FAULTS] if FAULTS.startswith(f"{task}:") and FAULTS[-1].isdigit() else []
         every = 1 if FAULTS == "all" else self.failures_every
         return [f"{t}:{call}:{error}" for t, call, nr in self.calls if t == task and NAMES.get(nr) not in self.cannot_fail
                 and call % every == 0 for error in errors_of(NAMES.get(nr, ""))]
+
+    def late_faults(self, task, since):
+        """Of the calls from the first of that name on; the others go on meanwhile, as far as they can."""
+        if FAULTS and FAULTS != "all":
+            return [FAULTS] if FAULTS.startswith(f"{task}:") and FAULTS.endswith("late") else []
+        begin = next(call for t, call, nr in self.calls if t == task and NAMES.get(nr) == since)
+        return [f"{fault}:late" for fault in self.faults(task) if int(fault.split(":")[1]) >= begin]
 
     def deaths(self, task):
         if FAULTS and FAULTS != "all":

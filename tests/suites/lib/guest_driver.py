@@ -13,7 +13,7 @@ import time
 
 TREE = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 GUEST = os.path.abspath(os.path.join(os.environ.get("BUILD", os.path.join(TREE, "build")), "smoljail-guest"))
-MAGIC, MODE_SESSION, CLAIM_SIZE = 0x736A4231, 6, 20480
+MAGIC, MODE_SESSION, CLAIM_SIZE, GO = 0x736A4231, 6, 20480, b"g"
 FRAME_MAX = 16 << 20
 WAIT = 60               # seconds for one message; a machine under load is slow
 
@@ -40,17 +40,17 @@ class Dead(Exception):
 
 
 class Guest:
-    def __init__(self, guard="native", imports=None, frame=FRAME_MAX, paths=(), env=None):
+    def __init__(self, guard="native", imports=None, frame=FRAME_MAX, paths=(), env=None, word=GO):
         self.top = tempfile.mkdtemp(prefix="guest-session-")
         self.work = os.path.join(self.top, "work")
         os.mkdir(self.work)
         paths = [package_folder(os.path.join(self.top, "lib"))] + list(paths)
         self.calls, self.tools, self.step = [], {}, 0
-        self.start(paths, env or {"PATH": "/usr/bin:/bin", "HOME": self.work, "LANG": "C.UTF-8"})
+        self.start(paths, env or {"PATH": "/usr/bin:/bin", "HOME": self.work, "LANG": "C.UTF-8"}, word)
         self.hello = self.read()
         self.send({"type": "limits", "guard": guard, "imports": imports, "frame": frame})
 
-    def start(self, paths, env):
+    def start(self, paths, env, word):
         self.channel, channel = socket.socketpair()
         sync, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         claim = os.memfd_create("claim")
@@ -77,9 +77,14 @@ class Guest:
         self.output = {self.out: b"", self.err: b""}
         for fd in self.output:
             os.set_blocking(fd, False)
+        if word:
+            sync.send(word)
+        else:
+            sync.shutdown(socket.SHUT_WR)
         self.ready = sync.recv(4096)
         sync.close()
         if len(self.ready) < 12 or struct.unpack("=IIi", self.ready[:12])[2]:
+            self.close()
             raise Dead("the guest did not start: %r" % self.ready)
 
     # ---- frames
