@@ -79,9 +79,9 @@ bool client_full(const struct client *c)
 }
 
 /* A full queue stops what fills it: the client's requests and its guests. */
-static void client_want(struct client *c, bool was_full)
+static void client_want(struct client *c)
 {
-	bool full = client_full(c);
+	bool full = client_full(c), changed = full != c->held_back;
 	uint32_t in = c->ended || c->last_words || full ? 0 : EPOLLIN, out = queue_len(&c->outbox) ? EPOLLOUT : 0;
 
 	if (c->out_end.fd >= 0) {
@@ -90,7 +90,8 @@ static void client_want(struct client *c, bool was_full)
 	} else {
 		source_want(c->server, &c->in, in | out);
 	}
-	if (full != was_full)
+	c->held_back = full;
+	if (changed)
 		each_live(c, live_want);
 }
 
@@ -111,7 +112,7 @@ uint64_t client_deadline(const struct client *c)
 void client_flush(struct client *c)
 {
 	struct relay_end *end = c->out_end.fd >= 0 ? &c->out_end : &c->in_end;
-	bool was_full = client_full(c);
+	bool was_held = c->held_back;
 
 	while (!c->dropped && queue_len(&c->outbox)) {
 		ssize_t n = relay_end_write(end, c->outbox.b.data + c->outbox.off, queue_len(&c->outbox));
@@ -129,21 +130,19 @@ void client_flush(struct client *c)
 		client_drop(c);
 	if (c->dropped)
 		return;
-	client_want(c, was_full);
+	client_want(c);
 	/* Requests that had come before it was full. */
-	if (was_full && !client_full(c))
+	if (was_held && !c->held_back)
 		client_take(c, NULL, 0);
 }
 
 void client_sent(struct client *c, struct out *o)
 {
-	bool was_full = client_full(c);
-
 	/* So much is never queued for a client that reads at all. */
 	if (out_end(o) < 0)
 		client_drop(c);
-	else if (!was_full && client_full(c))
-		client_want(c, was_full);
+	else if (!c->held_back && client_full(c))
+		client_want(c);
 }
 
 void client_error(struct client *c, const char *id, const char *session, const char *code, const char *message,
@@ -270,7 +269,7 @@ static void client_ended(struct client *c)
 	if (has_done(c))
 		client_drop(c);
 	else
-		client_want(c, client_full(c));
+		client_want(c);
 }
 
 void client_readable(struct client *c)

@@ -330,7 +330,7 @@ struct verdict_in {
 	const struct jail_usage *usage;
 	const struct jail_enforced *enforced;
 	const struct wire_claim *claim;	/* strings terminated */
-	const struct sj_err *fault;	/* of the supervisor, which ended the jail for it; error 0: none */
+	const struct sj_err *fault;	/* of the supervisor, which ended the jail for it; NULL or error 0: none */
 	bool disk_full;
 	bool clone_denied;		/* the filter refused a thread or a process */
 	const struct policy *policy;

@@ -164,8 +164,9 @@ void live_kill(struct live *l, enum after after)
 	/* What is dead says nothing more; its last output stays in the pipes. */
 	source_close(l->server, &l->channel);
 	source_close(l->server, &l->sync);
-	source_want(l->server, &l->out, 0);
-	source_want(l->server, &l->err, 0);
+	source_mute(l->server, &l->status);
+	source_mute(l->server, &l->out);
+	source_mute(l->server, &l->err);
 	if (source_open(l->server, &l->death, SOURCE_DEATH, jail_death_fd(l->jail), false, l, EPOLLIN) < 0)
 		live_dead(l);
 	live_plan(l);
@@ -236,7 +237,7 @@ void live_jail_event(struct live *l)
 	struct sj_err err = { 0 };
 	int status = 0;
 
-	/* What was killed is waited for elsewhere. */
+	/* What was killed is waited for elsewhere; this event was on its way already. */
 	if (l->phase == PHASE_DYING)
 		return;
 	if (jail_event(l->jail, &kind, &status, &err) < 0)

@@ -453,7 +453,11 @@ void live_channel(struct live *l, uint32_t events)
 	if (!listens(l))
 		return;
 	if (l->client && client_full(l->client)) {
-		live_want(l);
+		/* An end that is not read yet would be told over and over. */
+		if (events & (EPOLLHUP | EPOLLERR))
+			source_mute(l->server, &l->channel);
+		else
+			live_want(l);
 		return;
 	}
 	n = receive(l, &rider);

@@ -76,8 +76,16 @@ void source_close(struct server *sv, struct source *src)
 
 void queue_taken(struct queue *q, size_t n)
 {
+	size_t left = q->b.len - q->off - n;
+
 	q->off += n;
-	if (q->off < q->b.len)
+	/* One that is never quite empty would grow by all that went through it. */
+	if (left && q->off >= SERVE_CHUNK && q->off >= left) {
+		memmove(q->b.data, q->b.data + q->off, left);
+		q->off = 0;
+		q->b.len = left;
+	}
+	if (left)
 		return;
 	q->off = q->b.len = 0;
 	if (q->b.size > SERVE_CHUNK)

@@ -132,6 +132,7 @@ struct client {
 	bool ended;			/* nothing more comes from it */
 	bool hung_up;			/* nobody is left who could ask */
 	bool more;			/* frames wait for the next turn */
+	bool held_back;			/* its queue is full: neither it nor its guests are read */
 	unsigned int opens;		/* in this turn */
 	uint64_t moved_at;		/* when it last took something, or asked its last */
 	bool dropped;			/* to be freed at the end of this turn */

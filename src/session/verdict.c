@@ -264,7 +264,7 @@ static void say_lost(const struct verdict_in *in, char *ret, size_t len)
 {
 	const struct sj_err *f = in->fault;
 
-	if (f->error)
+	if (f && f->error)
 		snprintf(ret, len, "%.150s%s%.150s; the program was stopped, how far it came is unknown", f->what,
 			 f->why[0] ? ": " : "", f->why);
 	else

@@ -12,8 +12,8 @@
  *
  * PROCESS counts processes and threads from 0 in the order in which they were started, CALL the calls of one process
  * from 0, beginning with its first after COMMAND was executed; the looks of a server that waits are left out. FILE
- * begins with "pid" and COMMAND's, then holds "hit NUMBER" if there was such a call, and "left PROCESS" for each that
- * did not end with COMMAND. Exit status: COMMAND's own; 128 and the signal when it was killed.
+ * begins with "pid" and COMMAND's, then holds "hit NUMBER" if there was such a call, "spins PROCESS" for one that was told
+ * of events over and over and did nothing about them, and "left PROCESS" for each that did not end with COMMAND. Exit status: COMMAND's own; 128 and the signal when it was killed.
  */
 #include <elf.h>
 #include <errno.h>
@@ -35,6 +35,7 @@
 #define TASKS_MAX 4096
 #define LIST (-2)
 #define REST_MS 10000	/* for the others to end, once the first has */
+#define SPINS 500	/* more than a server ever has events without another call between them */
 #define LATE_MS 250	/* more than a guest needs from its start to its program */
 
 struct task {
@@ -42,6 +43,9 @@ struct task {
 	long calls;		/* made so far */
 	bool failing;		/* its present call is the one */
 	bool failing_brk;
+	bool failing_close;
+	bool looking;
+	int told;		/* of events, by looks one after another */
 	bool gone;
 };
 
@@ -141,8 +145,10 @@ static void on_entry(struct task *t, unsigned long nr)
 		(void)kill(t->pid, SIGKILL);
 		return;
 	}
-	skip_call(t->pid);
 	t->failing = true;
+	t->failing_close = nr == SYS_close; /* which closes all the same, close(2) */
+	if (!t->failing_close)
+		skip_call(t->pid);
 	t->failing_brk = nr == SYS_brk; /* which answers an address: none */
 }
 
@@ -153,8 +159,15 @@ static void on_call(struct task *t)
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, t->pid, (void *)sizeof(info), &info) <= 0)
 		return;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && started) {
-		if (!is_look(&info))
-			on_entry(t, (unsigned long)info.entry.nr);
+		t->looking = is_look(&info);
+		if (t->looking)
+			return;
+		t->told = 0;
+		on_entry(t, (unsigned long)info.entry.nr);
+	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->looking) {
+		t->told += info.exit.rval > 0;
+		if (t->told == SPINS)
+			fprintf(out, "spins %d\n", (int)(t - tasks));
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->failing) {
 		answer(t->pid, t->failing_brk ? 0 : -want_error);
 		t->failing = false;

@@ -193,6 +193,21 @@ def test_a_client_that_does_not_read_delays_nobody():
         quick.close()
 
 
+def test_more_output_than_any_queue_holds():
+    """First nothing is read, then more slowly than it is written: all of it arrives."""
+    with tempfile.TemporaryDirectory() as folder, SocketServer(folder, "--allow-loosen") as server:
+        c = server.connect()
+        s = c.session(limits={"output": "1G", "wall": "200s"})
+        number = c.send("run", session=s, code="import os\nfor i in range(3200): os.write(1, b'x' * 65536)\n77")
+        time.sleep(1)
+        count, last = 0, {}
+        while last.get("type") != "result":
+            last = c.receive()
+            count += len(last["data"]) if last["type"] == "output" else 0
+        assert (count, last["status"], last["value"]) == (3200 * 65536, "ok", 77), (count, last)
+        c.close()
+
+
 def test_a_flood_of_requests_without_reading():
     with tempfile.TemporaryDirectory() as folder, SocketServer(folder) as server:
         flood, quick = server.connect(), server.connect()

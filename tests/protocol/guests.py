@@ -1,7 +1,9 @@
 """A guest that was taken over: whatever it writes, its session ends or goes on, and no other notices."""
+import os
+import tempfile
 import time
 
-from peer import Server, settle
+from peer import Server, SocketServer, settle
 
 # The channel, as the program in the jail finds it.
 FIND = """
@@ -205,3 +207,51 @@ def test_a_result_that_is_answered_after_death():
         assert (again := c.receive())["call"] != call["call"]
         c.send("tool_result", session=s, call=again["call"], value=6)
         assert c.until(second)[-1]["value"] == 6
+
+
+def cpu_of(pid):
+    """Seconds that a process has had so far."""
+    with open(f"/proc/{pid}/stat") as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_of(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def is_quiet(pid):
+    before = cpu_of(pid)
+    time.sleep(1)
+    return cpu_of(pid) - before < 0.3
+
+
+def test_an_end_that_cannot_be_read_yet_costs_nothing():
+    """The client's queue is full, so nothing of the guest is read; then the guest closes all it has."""
+    with tempfile.TemporaryDirectory() as folder, SocketServer(folder, "--allow-loosen") as server:
+        c, other = server.connect(), server.connect()
+        s, o = c.session(limits={"output": "256M", "wall": "120s"}), other.session()
+        number = c.send("run", session=s, code=FIND + """
+import threading
+written = 0
+def flood():
+    global written
+    while True:
+        written += os.write(1, b'x' * 65536)
+threading.Thread(target=flood, daemon=True).start()
+before = -1
+while written != before:
+    before = written
+    time.sleep(1)
+socket.socket(fileno=fd).shutdown(socket.SHUT_RDWR)
+time.sleep(100)
+""")
+        assert settle(lambda: is_quiet(server.process.pid), 60)
+        time.sleep(3)
+        assert is_quiet(server.process.pid)
+        assert memory_of(server.process.pid) < 100 << 20
+        assert other.run(o, "6 * 7")["value"] == 42
+        seen = c.until(number)
+        assert seen[-1]["status"] in ("lost", "violation", "error", "signal"), seen[-1]
+        c.close()
+        other.close()

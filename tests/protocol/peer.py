@@ -61,7 +61,7 @@ class Peer:
         while True:
             seen.append(self.receive(seconds))
             if seen[-1] is None:
-                raise EOFError(f"the stream ended: {seen}")
+                raise EOFError(f"the stream ended: {str(seen)[:2000]}")
             if seen[-1].get("id") == number and seen[-1]["type"] not in BETWEEN:
                 return seen
 

@@ -103,7 +103,7 @@ class Suite(unittest.TestCase):
     """A suite has `work`, whose play(fault) returns an end; `calls` of a run without a fault; and wrong(end, death)."""
 
     work = calls = None
-    failures_every, deaths_every, cannot_fail = 1, DEATHS_EVERY, CANNOT_FAIL
+    failures_every, deaths_every = 1, DEATHS_EVERY
 
     def wrong(self, end, death):
         """What is wrong with an end, None: nothing."""
@@ -147,7 +147,7 @@ class Suite(unittest.TestCase):
         if FAULTS and FAULTS != "all":
             return [FAULTS] if FAULTS.startswith(f"{task}:") and FAULTS[-1].isdigit() else []
         every = 1 if FAULTS == "all" else self.failures_every
-        return [f"{t}:{call}:{error}" for t, call, nr in self.calls if t == task and NAMES.get(nr) not in self.cannot_fail
+        return [f"{t}:{call}:{error}" for t, call, nr in self.calls if t == task and NAMES.get(nr) not in CANNOT_FAIL
                 and call % every == 0 for error in errors_of(NAMES.get(nr, ""))]
 
     def late_faults(self, task, since):
