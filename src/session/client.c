@@ -131,9 +131,9 @@ void client_flush(struct client *c)
 	if (c->dropped)
 		return;
 	client_want(c);
-	/* Requests that had come before it was full. */
+	/* What had come before it was full is served in the next turn, which sends the answers, too. */
 	if (was_held && !c->held_back)
-		client_take(c, NULL, 0);
+		c->more = c->server->more = true;
 }
 
 void client_sent(struct client *c, struct out *o)
@@ -292,7 +292,7 @@ void client_readable(struct client *c)
 	}
 }
 
-/* A new turn: what was left of the last one's frames. */
+/* A new turn: what was left of the last one's frames, and of its guests' while it was held back. */
 void client_go_on(struct client *c)
 {
 	bool more = c->more;
@@ -301,6 +301,8 @@ void client_go_on(struct client *c)
 	c->opens = 0;
 	if (more && !c->dropped)
 		client_take(c, NULL, 0);
+	if (more && !c->dropped)
+		each_live(c, live_go_on);
 	if (c->at_end && !c->more && !c->ended && !c->dropped)
 		client_ended(c);
 }

@@ -278,6 +278,7 @@ void live_close_sources(struct live *l);
 
 void live_sync(struct live *l);
 void live_setup_failed(struct live *l, const struct sj_err *err);	/* the jail cannot be had; nothing ran in it */
+void live_go_on(struct live *l);	/* its client is no longer held back: frames that had come before */
 void live_channel(struct live *l, uint32_t events);
 void live_denied(struct live *l, uint32_t events);
 void live_tool_result(struct live *l, const struct msg *m);

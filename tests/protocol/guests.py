@@ -255,3 +255,19 @@ time.sleep(100)
         assert seen[-1]["status"] in ("lost", "violation", "error", "signal"), seen[-1]
         c.close()
         other.close()
+
+
+def test_what_came_before_the_queue_was_full_is_served():
+    """The guest has sent its last message when its client begins to read, and sends nothing more."""
+    with tempfile.TemporaryDirectory() as folder, SocketServer(folder, "--allow-loosen") as server:
+        c = server.connect()
+        s = c.session(limits={"wall": "300s"})
+        number = c.send("run", session=s, code=FIND + """
+body = json.dumps({'type': 'display', 'data': {'text/html': 'x' * 9000000}}).encode()
+for _ in range(8):
+    frame(body)
+77""")
+        time.sleep(2)
+        seen = c.until(number, 60)
+        assert (len(seen), seen[-1]["status"], seen[-1].get("value")) == (9, "ok", 77), str(seen[-1])[:500]
+        c.close()
