@@ -205,10 +205,10 @@ lint: all ## static checks of sources and binaries, and a build in which a warni
 	@BUILD=$(BUILD) tools/check-hardening
 objects: $(LIB_OBJ) $(CLI_OBJ) $(GUEST_OBJ) tests
 
-# Commands whose work is mostly done outside the jail: streams, reports, refusals, policies.
-ASAN_BATS = run streams explain trace policy seccomp files
+# Commands whose work is mostly done outside the jail: streams, reports, refusals, policies. All of them: ASAN_ONLY=bats/
+ASAN_ONLY = $(addprefix bats/,run streams explain trace policy seccomp files)
 # FORTIFY hides the very overflows that the sanitizer should see, so HARDEN is empty here.
-check-asan: all ## unit tests and some of the commands' with the address and undefined-behaviour sanitizers; closes with the lines they covered
+check-asan: all ## unit tests, the server's and some of the commands' with the address and undefined-behaviour sanitizers; closes with the lines they covered
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan HARDEN= CFLAGS="-O1 -g -fno-omit-frame-pointer" \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all --coverage" asan-tests
 	@tools/cover $(BUILD)-asan | tail -1
@@ -219,7 +219,8 @@ asan-tests: $(UNIT) $(PROBES) $(BUILD)/smoljail
 	@find $(BUILD)/obj -name '*.gcda' -delete
 	@chmod -R a+rwX $(BUILD)/obj
 	@BUILD=$(BUILD) tools/run-tests --only unit
-	@BUILD=$(BUILD) ASAN_OPTIONS=detect_leaks=0 tools/run-tests --as root $(patsubst %,--only bats/%,$(ASAN_BATS))
+	@export BUILD=$(BUILD) ASAN_OPTIONS=detect_leaks=0; tools/run-tests --as root --only suites/protocol & \
+	r=0; tools/run-tests --as root $(addprefix --only ,$(ASAN_ONLY)) || r=1; wait $$! || r=1; exit $$r
 
 cover: check-asan ## the lines that unit tests cover, file by file
 	@tools/cover $(BUILD)-asan

@@ -249,7 +249,7 @@ time.sleep(100)
         assert settle(lambda: is_quiet(server.process.pid), 60)
         time.sleep(3)
         assert is_quiet(server.process.pid)
-        assert memory_of(server.process.pid) < 100 << 20
+        assert os.environ.get("ASAN_OPTIONS") or memory_of(server.process.pid) < 100 << 20
         assert other.run(o, "6 * 7")["value"] == 42
         seen = c.until(number)
         assert seen[-1]["status"] in ("lost", "violation", "error", "signal"), seen[-1]
