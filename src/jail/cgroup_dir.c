@@ -20,6 +20,7 @@
 #define SWEEP_BUFFER 8192
 #define RMDIR_SLEEP_FIRST_US 200u
 #define RMDIR_SLEEP_MAX_US 50000u
+#define RMDIR_TRIES 3u		/* where it fails for another reason than that the group is not empty yet */
 
 /* ---- files ---------------------------------------------------------------- */
 
@@ -217,7 +218,7 @@ void cgroup_sweep(const struct cgroup_env *env, int parent)
 int cgroup_rmdir(int fd, const char *name, uint64_t deadline_us)
 {
 	char path[CGROUP_NAME_MAX + 4];
-	unsigned int pause = RMDIR_SLEEP_FIRST_US;
+	unsigned int pause = RMDIR_SLEEP_FIRST_US, odd = 0;
 
 	(void)snprintf(path, sizeof(path), "../%s", name);
 	while (unlinkat(fd, path, AT_REMOVEDIR) < 0) {
@@ -225,7 +226,8 @@ int cgroup_rmdir(int fd, const char *name, uint64_t deadline_us)
 
 		if (errno == ENOENT)
 			return 0;
-		if (errno != EBUSY || io_now_us() >= deadline_us)
+		odd += errno != EBUSY;
+		if (odd == RMDIR_TRIES || io_now_us() >= deadline_us)
 			return -errno;
 		(void)nanosleep(&ts, NULL);
 		pause = pause * 2 < RMDIR_SLEEP_MAX_US ? pause * 2 : RMDIR_SLEEP_MAX_US;
