@@ -114,14 +114,11 @@ static void close_descriptors(bool session)
 static void wait_for_host(void)
 {
 	unsigned char byte = 0;
-	ssize_t n;
+	int r = io_read_full(WIRE_SYNC_FD, &byte, 1);
 
-	do
-		n = read(WIRE_SYNC_FD, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		guest_fail("waiting for the host", errno);
-	if (n == 0 || byte != WIRE_GO)
+	if (r < 0 && r != -EPIPE)
+		guest_fail("waiting for the host", -r);
+	if (r < 0 || byte != WIRE_GO)
 		_exit(SJ_EXIT_SETUP);
 }
 

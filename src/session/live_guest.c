@@ -417,6 +417,7 @@ static void guest_take(struct live *l, const char *data, size_t len)
 		buf_free(&l->inbox);
 }
 
+/* Frames that came before the client's queue was full. */
 void live_go_on(struct live *l)
 {
 	if (l->inbox.len)
@@ -453,9 +454,7 @@ void live_channel(struct live *l, uint32_t events)
 
 	if (events & EPOLLOUT)
 		live_flush(l);
-	/* Frames that came before the client's queue was full. */
-	if (l->inbox.len)
-		guest_take(l, NULL, 0);
+	live_go_on(l);
 	if (!listens(l))
 		return;
 	if (l->client && client_full(l->client)) {

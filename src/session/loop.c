@@ -5,7 +5,6 @@
  * Trusts: messages of the jail's init; nothing that comes from the guest
  * Never: blocks outside of its one ppoll(), or lets one descriptor starve another
  */
-#include <poll.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -443,16 +442,18 @@ static int too_slow(struct sj_err *err)
 	return -ETIMEDOUT;
 }
 
-static int turn(struct session *s, struct pollfd p[FD_KINDS], struct sj_err *err)
+/* *ret_now: when the turn before began, and then when this one did. */
+static int turn(struct session *s, uint64_t *ret_now, struct sj_err *err)
 {
-	uint64_t now = io_now_us();
+	struct pollfd p[FD_KINDS];
+	uint64_t now = *ret_now;
 	int r;
 
 	want_all(s, p, now);
 	r = wait_for_events(p, next_deadline(s, now), now);
 	if (r < 0)
 		return handover_fault("waiting for the jail", -r, err);
-	now = io_now_us();
+	*ret_now = now = io_now_us();
 	if (!s->ready && now >= s->started_at + SESSION_SETUP_MS * 1000u)
 		return too_slow(err);
 	serve_time(s, now);
@@ -478,22 +479,21 @@ static bool nothing_ran(const struct session *s)
 	jail_kill(s->jail);
 	if (poll(&dead, 1, SESSION_DRAIN_MS) <= 0)
 		return false;
-	if (s->handover.sync[0] < 0 || recv(s->handover.sync[0], &ready, sizeof(ready), MSG_DONTWAIT) < 0)
-		return true;
+	if (s->handover.sync[0] >= 0)
+		(void)recv(s->handover.sync[0], &ready, sizeof(ready), MSG_DONTWAIT);
 	return !has_begun(&ready);
 }
 
 int loop_run(struct session *s, struct sj_err *err)
 {
-	struct pollfd p[FD_KINDS];
+	uint64_t now = io_now_us();
 	int r = 0;
 
-	while (r == 0 && !finished(s, io_now_us()))
-		r = turn(s, p, err);
+	while (r == 0 && !finished(s, now))
+		r = turn(s, &now, err);
 	if (r == 0 || nothing_ran(s))
 		return r;
 	s->fault = *err;
-	*err = (struct sj_err){ 0 };
 	if (!s->ready)
 		s->ready_at = io_now_us();
 	return 0;

@@ -13,7 +13,8 @@
  * PROCESS counts processes and threads from 0 in the order in which they were started, CALL the calls of one process
  * from 0, beginning with its first after COMMAND was executed; the looks of a server that waits are left out. FILE
  * begins with "pid" and COMMAND's, then holds "hit NUMBER" if there was such a call, "spins PROCESS" for one that was told
- * of events over and over and did nothing about them, and "left PROCESS" for each that did not end with COMMAND. Exit status: COMMAND's own; 128 and the signal when it was killed.
+ * of events over and over and did nothing about them, and "left PROCESS" for each that did not end with COMMAND. Exit
+ * status: COMMAND's own; 128 and the signal when it was killed.
  */
 #include <elf.h>
 #include <errno.h>

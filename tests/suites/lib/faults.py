@@ -1,7 +1,8 @@
 """What the suites of injected faults share: which calls fail how, and playing many faults with nothing left in between.
 
-A fault is PROCESS:CALL:ERRNO, PROCESS:CALL:ERRNO:late or PROCESS:CALL:kill, in the words of tests/loaders/fail-call.c. FAULTS=all: every call with each
-of several errors and with the death of its process; else one error a call, and deaths at some. FAULTS=FAULT plays one.
+A fault is PROCESS:CALL:ERRNO, PROCESS:CALL:ERRNO:late or PROCESS:CALL:kill, in the words of tests/loaders/fail-call.c.
+FAULTS=all: every call with each of several errors and with the death of its process; else one error a call, and deaths
+at some. FAULTS=FAULT plays one.
 """
 import collections
 import concurrent.futures
